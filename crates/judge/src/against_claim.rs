@@ -5,16 +5,16 @@ use iodyno_model::{
     Metric, Verdict, Yardstick,
 };
 
-use crate::claim_reach::{Depths, FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
-use crate::conditions::{is_random_at_depth_1, stated};
-use crate::control_group::held_back;
+use crate::conditions::{is_random_at_depth_1, parse_conditions};
+use crate::control_group::cgroup_effect;
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
 use crate::measured::{is_70_30, is_paced};
 use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
-use crate::yardsticks::{CLAIM, Judgement};
+use crate::saturation::{Depths, FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
+use crate::yardsticks::{Judgement, LEAST_OF_CLAIM};
 
 /// Returns the claim of a data sheet for this metric if its conditions include the measurement's:
 /// pure reads, pure writes or 70/30, sequential or random as measured, 4 KiB for IOPS unless the
@@ -37,11 +37,11 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
         (Metric::Iops, Direction::Write) => ("randwrite", sheet.rand_write_iops, &sheet.rand_cond),
         _ => return None,
     };
-    let block_bytes = stated(conditions).block_bytes.unwrap_or(4096);
+    let block_bytes = parse_conditions(conditions).block_bytes.unwrap_or(4096);
     let same = match metric {
         // Blocks larger than stated only help.
         Metric::Bandwidth => workload.bs.is_some_and(|bs| {
-            bs >= stated(conditions).block_bytes.unwrap_or(128 << 10).min(128 << 10)
+            bs >= parse_conditions(conditions).block_bytes.unwrap_or(128 << 10).min(128 << 10)
         }),
         Metric::Iops => workload.bs == Some(block_bytes),
         Metric::LatencyMean => {
@@ -75,8 +75,8 @@ pub(crate) fn against_claim(
     let ratio = estimate.value / figure.value;
     let held = |verdict, more: &str| Judgement::new(verdict, Yardstick::Claim, ratio).with(more);
     let as_good = match metric {
-        Metric::LatencyMean => estimate.low() <= figure.value / CLAIM + HOST_LATENCY_NS,
-        _ => estimate.high() >= CLAIM * figure.value,
+        Metric::LatencyMean => estimate.low() <= figure.value / LEAST_OF_CLAIM + HOST_LATENCY_NS,
+        _ => estimate.high() >= LEAST_OF_CLAIM * figure.value,
     };
     if as_good {
         return held(Verdict::Pass, "");
@@ -161,7 +161,7 @@ pub(crate) fn found_limiters(
     if let Some(Some(why)) = limiter::other_io(of) {
         found.push(why);
     }
-    if let Ok(Some(held)) = held_back(index, of) {
+    if let Ok(Some(held)) = cgroup_effect(index, of) {
         found.push(held.to_string());
     }
     if of.conditions.punted == Some(true) {
@@ -193,7 +193,7 @@ pub(crate) fn depth_limiter(
     metric: Metric,
     figure: &ClaimFigure,
 ) -> Option<String> {
-    let conditions = stated(&figure.conditions);
+    let conditions = parse_conditions(&figure.conditions);
     let (claimed, measured) = (conditions.outstanding?, outstanding(of)?);
     let (claimed_bytes, measured_bytes) = match (metric, conditions.block_bytes, of.workload.bs) {
         (Metric::LatencyMean, ..) => return None,

@@ -8,10 +8,10 @@ use iodyno_model::{
     Severity, Validity, Verdict,
 };
 
-use crate::asked::Asked;
 use crate::causes::attribute;
 use crate::place::names;
 use crate::question::Question;
+use crate::question_scope::QuestionScope;
 use crate::rule_context::RuleContext;
 use crate::rules::{Reservation, is_decided, rules};
 use crate::yardsticks::Compared;
@@ -26,9 +26,9 @@ const ESSENTIAL: [&str; 4] = ["drive-missing", "drive-dead", "health-critical", 
 
 /// Judges a run. Pure and deterministic.
 pub fn assess(question: &Question<'_>) -> Assessment {
-    let facts = RuleContext::gather(question);
-    let asked = Asked::of(&facts);
-    let reports: Vec<RuleReport> = rules().map(|rule| rule.check(&facts)).collect();
+    let context = RuleContext::gather(question);
+    let scope = QuestionScope::of(&context);
+    let reports: Vec<RuleReport> = rules().map(|rule| rule.check(&context)).collect();
     let mut findings: Vec<Finding> = reports
         .iter()
         .filter_map(|report| match &report.outcome {
@@ -37,17 +37,17 @@ pub fn assess(question: &Question<'_>) -> Assessment {
         })
         .flatten()
         .cloned()
-        .map(|finding| asked.weigh(finding))
+        .map(|finding| scope.lower_severity(finding))
         .collect();
     // The sort is stable: findings of one severity stay in the rules' order.
     findings.sort_by_key(|finding| Reverse(finding.severity));
-    attribute(&mut findings, &facts);
+    attribute(&mut findings, &context);
     let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
-        .map(|measurement| judge_measurement(&facts, measurement))
+        .map(|measurement| judge_measurement(&context, measurement))
         .collect();
-    let mut subjects = subjects(&facts, &measurements, &findings, &reports);
-    subjects.retain(|(name, _)| asked.has(name));
-    let verdict = whole(&facts, &measurements, &findings, &subjects);
+    let mut subjects = subjects(&context, &measurements, &findings, &reports);
+    subjects.retain(|(name, _)| scope.has(name));
+    let verdict = whole(&context, &measurements, &findings, &subjects);
     Assessment {
         ruleset: RULESET.to_owned(),
         measurements,
@@ -58,17 +58,17 @@ pub fn assess(question: &Question<'_>) -> Assessment {
     }
 }
 
-fn judge_measurement(facts: &RuleContext<'_>, measurement: usize) -> JudgedMeasurement {
+fn judge_measurement(context: &RuleContext<'_>, measurement: usize) -> JudgedMeasurement {
     let mut validity = Validity::Valid;
     let mut reasons: Vec<Reason> = Vec::new();
     for rule in rules() {
-        if let Some(Reservation { validity: own, why }) = rule.reservation(facts, measurement) {
+        if let Some(Reservation { validity: own, why }) = rule.reservation(context, measurement) {
             validity = validity.max(own);
             reasons.push(Reason { rule: rule.id.to_owned(), validity: own, why });
         }
     }
     reasons.sort_by_key(|reason| Reverse(reason.validity));
-    let compared = facts.compared_of(measurement).iter();
+    let compared = context.compared_of(measurement).iter();
     let metrics = compared.map(|compared| judge_metric(compared, validity)).collect();
     JudgedMeasurement { measurement, validity, reasons, metrics }
 }
@@ -120,14 +120,14 @@ fn of_metric(judged: &MetricJudgement) -> Verdict {
 
 /// Verdicts on every drive, then on every other target.
 fn subjects(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     reports: &[RuleReport],
 ) -> Vec<(String, Verdict)> {
-    let record = facts.record();
+    let record = context.record();
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    if let Some(host) = facts.host() {
+    if let Some(host) = context.host() {
         for drive in &host.drives {
             let names = names(drive).into_iter().map(str::to_owned).collect();
             all.push((drive.name.clone(), names));
@@ -180,13 +180,13 @@ fn subjects(
 
 /// The overall verdict: the worst of all; unjudged if there was nothing to judge.
 fn whole(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     subjects: &[(String, Verdict)],
 ) -> Verdict {
-    let run = &facts.record().run;
-    let nothing = subjects.is_empty() || !run.skipped.is_empty() || !is_decided(facts);
+    let run = &context.record().run;
+    let nothing = subjects.is_empty() || !run.skipped.is_empty() || !is_decided(context);
     let open = if nothing { Verdict::Unjudged } else { Verdict::Pass };
     findings
         .iter()

@@ -8,7 +8,7 @@ use iodyno_model::{Finding, Verdict};
 use crate::rule_context::RuleContext;
 
 /// Causing rules and the rules they may explain, by id.
-const FOLLOWS: [(&str, &[&str]); 9] = [
+const CAUSES: [(&str, &[&str]); 9] = [
     ("drive-dead", &["measurement-failed", "io-errors"]),
     ("drive-missing", &["measurement-failed"]),
     ("measurement-failed", &["io-errors"]),
@@ -22,7 +22,7 @@ const FOLLOWS: [(&str, &[&str]); 9] = [
 
 /// Rules that find a drive too slow; a link explains them only if the drive reaches what the link
 /// carries.
-const SLOW: [&str; 4] = ["below-claim", "unlike-peers", "unlike-baseline", "better-bay"];
+const SLOW_RULES: [&str; 4] = ["below-claim", "unlike-peers", "unlike-baseline", "better-bay"];
 
 /// A drive limited by its link reaches this share of what the link carries.
 const REACHED: f64 = 0.8;
@@ -39,10 +39,10 @@ pub fn explains(cause: &Finding, effect: &Finding) -> bool {
 
 /// Sets the cause of each finding: another finding about the same drive or, for a finding about no
 /// drive, one about something that drives share.
-pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
+pub(crate) fn attribute(findings: &mut [Finding], context: &RuleContext<'_>) {
     let mut known: HashSet<(&'static str, Option<&str>)> = HashSet::new();
     for finding in findings.iter() {
-        if let Some((rule, _)) = FOLLOWS.iter().find(|(rule, _)| *rule == finding.rule) {
+        if let Some((rule, _)) = CAUSES.iter().find(|(rule, _)| *rule == finding.rule) {
             known.insert((rule, None));
             known.extend(finding.subjects.iter().map(|name| (*rule, Some(drive(name)))));
         }
@@ -51,15 +51,16 @@ pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
         return;
     }
     let cause = |finding: &Finding| {
-        let may = FOLLOWS.iter().filter(|(_, effects)| effects.contains(&finding.rule.as_str()));
+        let may = CAUSES.iter().filter(|(_, effects)| effects.contains(&finding.rule.as_str()));
         let explains = |rule: &&'static str| {
             let mut subjects = finding.subjects.iter();
             let is_about = match finding.subjects.is_empty() {
                 true => known.contains(&(*rule, None)),
                 false => subjects.any(|name| known.contains(&(*rule, Some(drive(name))))),
             };
-            let is_of_link = *rule == "link-degraded" && SLOW.contains(&finding.rule.as_str());
-            is_about && (!is_of_link || fills_its_link(finding, facts))
+            let is_of_link =
+                *rule == "link-degraded" && SLOW_RULES.contains(&finding.rule.as_str());
+            is_about && (!is_of_link || fills_its_link(finding, context))
         };
         may.map(|(rule, _)| *rule).find(explains)
     };
@@ -81,9 +82,9 @@ fn drive(name: &str) -> &str {
 }
 
 /// Returns true if a rate of the finding's target that is too low reaches what its link carries.
-fn fills_its_link(finding: &Finding, facts: &RuleContext<'_>) -> bool {
-    facts.compared.iter().any(|compared| {
-        let of = &facts.record().measurements[compared.measurement];
+fn fills_its_link(finding: &Finding, context: &RuleContext<'_>) -> bool {
+    context.compared.iter().any(|compared| {
+        let of = &context.record().measurements[compared.measurement];
         let full = compared.ceiling.as_ref();
         matches!(of.targets.as_slice(), [only] if finding.subjects.contains(only))
             && compared.held().any(|held| held.verdict >= Verdict::Warn)

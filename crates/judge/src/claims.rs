@@ -27,7 +27,7 @@ const BUILTIN: [(&str, &str); 9] = [
 const CAPACITY_TOLERANCE: f64 = 0.03;
 
 /// Names are similar from this share of common letter pairs on.
-const ALIKE: f64 = 0.6;
+const SIMILAR: f64 = 0.6;
 
 /// Advice for a broken file.
 const NEXT: &str =
@@ -62,7 +62,7 @@ impl ClaimBook {
 
     /// Returns the built-in entries, parsed once on first use: jobs that look up no drive need
     /// neither the time nor the memory.
-    fn ours(&self) -> &'static [Entry] {
+    fn builtin_entries(&self) -> &'static [Entry] {
         static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
         if !self.with_builtin {
             return &[];
@@ -120,9 +120,9 @@ impl ClaimBook {
             let fitting = entries.iter().enumerate().filter(|(_, e)| e.fits(model, capacity));
             fitting.min_by_key(|(_, e)| e.rank()).map(|(index, _)| index)
         };
-        best(&self.added)
-            .map(|index| &self.added[index].claim)
-            .or_else(|| best(self.ours()).map(|index| &self.ours()[index].claim))
+        best(&self.added).map(|index| &self.added[index].claim).or_else(|| {
+            best(self.builtin_entries()).map(|index| &self.builtin_entries()[index].claim)
+        })
     }
 
     /// Returns the claim for a drive that the user names: by model string, by its name on the data
@@ -131,7 +131,7 @@ impl ClaimBook {
     pub fn named(&self, name: &str) -> Option<&Claim> {
         let named = |entries: &'_ [Entry]| -> Option<usize> {
             let fitting = entries.iter().enumerate();
-            let fitting = fitting.filter_map(|(index, e)| Some((e.words_beside(name)?, index)));
+            let fitting = fitting.filter_map(|(index, e)| Some((e.extra_words(name)?, index)));
             let mut fitting: Vec<(usize, usize)> = fitting.collect();
             fitting.sort_unstable();
             match fitting.as_slice() {
@@ -142,24 +142,25 @@ impl ClaimBook {
                 [] => None,
             }
         };
-        named(&self.added)
-            .map(|index| &self.added[index].claim)
-            .or_else(|| named(self.ours()).map(|index| &self.ours()[index].claim))
+        named(&self.added).map(|index| &self.added[index].claim).or_else(|| {
+            named(self.builtin_entries()).map(|index| &self.builtin_entries()[index].claim)
+        })
     }
 
     /// Returns the data sheet name most similar to `name`, if any is similar.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
-        let models = self.added.iter().chain(self.ours()).map(|entry| entry.claim.model.as_str());
+        let models =
+            self.added.iter().chain(self.builtin_entries()).map(|entry| entry.claim.model.as_str());
         let alike =
             models.map(|model| (strsim::sorensen_dice(&name, &model.to_ascii_lowercase()), model));
         let nearest = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        (nearest.0 >= ALIKE).then_some(nearest.1)
+        (nearest.0 >= SIMILAR).then_some(nearest.1)
     }
 
     /// Returns the number of claims.
     pub fn len(&self) -> usize {
-        self.ours().len() + self.added.len()
+        self.builtin_entries().len() + self.added.len()
     }
 
     /// Returns true if there are no claims.
@@ -181,7 +182,7 @@ impl Entry {
 
     /// Counts the words of this entry's name that `name`, which includes the capacity, lacks; 0 if
     /// `name` is its exact model. `None`: another drive.
-    fn words_beside(&self, name: &str) -> Option<usize> {
+    fn extra_words(&self, name: &str) -> Option<usize> {
         if self.claim.model.eq_ignore_ascii_case(name.trim()) {
             return Some(0);
         }
@@ -309,14 +310,14 @@ mod tests {
     #[test]
     fn no_model_string_has_two_claims_of_one_rank() {
         let book = ClaimBook::builtin();
-        for (n, entry) in book.ours().iter().enumerate() {
+        for (n, entry) in book.builtin_entries().iter().enumerate() {
             // Strings that the patterns match, as far as their text shows.
             let examples: Vec<String> =
                 entry.claim.patterns.iter().map(|pattern| example(pattern)).collect();
             for model in examples {
                 assert!(entry.patterns.iter().any(|p| p.is_match(&model)), "{model}");
                 let Some(gb) = entry.claim.capacity_gb else { continue };
-                for (m, other) in book.ours().iter().enumerate() {
+                for (m, other) in book.builtin_entries().iter().enumerate() {
                     let ambiguous = n != m
                         && other.rank() == entry.rank()
                         && other.fits(&model, Bytes(gb * GB));
@@ -391,7 +392,7 @@ mod tests {
     #[test]
     fn every_sheet_is_found_by_its_own_name() {
         let book = ClaimBook::builtin();
-        for entry in book.ours() {
+        for entry in book.builtin_entries() {
             let model = entry.claim.model.as_str();
             assert_eq!(book.named(model).map(|claim| claim.model.as_str()), Some(model));
         }

@@ -5,13 +5,13 @@ use iodyno_stats::shift::{Shift, shift};
 
 /// Maximum ratio of the lower level to the upper. Caches of drives whose sheets state both rates
 /// end below a third; wear levelling and other noise do not reach this.
-const FALL: f64 = 0.7;
+const MOST_RATIO: f64 = 0.7;
 /// Minimum windows of each level.
-const WINDOWS: usize = 10;
+const LEAST_WINDOWS: usize = 10;
 /// Minimum duration of each level, ns: a pause of the drive is not a level.
-const LASTS_NS: u64 = 1_000_000_000;
+const LEAST_LEVEL_NS: u64 = 1_000_000_000;
 /// Share of each level's windows that are separate from the other level.
-const APART: f64 = 0.9;
+const SEPARATE_SHARE: f64 = 0.9;
 
 /// Fall of a rate to another level.
 #[derive(Debug, Clone, Copy)]
@@ -42,27 +42,28 @@ impl Cliff {
         let windows: Vec<&Window> =
             windows.iter().filter(|window| window.bytes.is_some()).collect();
         // Shorter series cannot show two levels.
-        (windows.len() >= 2 * WINDOWS).then(|| cliff(&windows)).flatten()
+        (windows.len() >= 2 * LEAST_WINDOWS).then(|| find_cliff(&windows)).flatten()
     }
 }
 
 /// Finds two levels of which the second is lower, both last, and they hardly overlap.
-fn cliff(windows: &[&Window]) -> Option<Cliff> {
+fn find_cliff(windows: &[&Window]) -> Option<Cliff> {
     let rates: Vec<f64> = windows.iter().filter_map(|window| window.bytes_per_s()).collect();
     let Shift { at, before, after } = shift(&rates)?;
     let (upper, lower) = windows.split_at_checked(at)?;
     let lasts = |part: &[&Window]| {
-        part.len() >= WINDOWS && sum_of(part, |window| window.duration_ns) >= LASTS_NS
+        part.len() >= LEAST_WINDOWS && sum_of(part, |window| window.duration_ns) >= LEAST_LEVEL_NS
     };
     let quantile = |part: &[f64], share: f64| {
         let mut sorted = part.to_vec();
         sorted.sort_by(f64::total_cmp);
         sorted[((part.len() - 1) as f64 * share).round() as usize]
     };
-    if after > FALL * before || !lasts(upper) || !lasts(lower) {
+    if after > MOST_RATIO * before || !lasts(upper) || !lasts(lower) {
         return None;
     }
-    let apart = quantile(&rates[at..], APART) < quantile(&rates[..at], 1.0 - APART);
+    let apart =
+        quantile(&rates[at..], SEPARATE_SHARE) < quantile(&rates[..at], 1.0 - SEPARATE_SHARE);
     apart.then(|| Cliff {
         before_bytes_per_s: before,
         after_bytes_per_s: after,

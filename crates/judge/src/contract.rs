@@ -34,7 +34,7 @@ const PD_SOURCE: &str = "Google Cloud, Persistent Disk performance (2025-26)";
 const AZURE_SOURCE: &str = "Azure, managed disk types (2025-26)";
 
 /// No known maximum: such types are judged by the order.
-const UNBOUND: f64 = f64::INFINITY;
+const NO_MAXIMUM: f64 = f64::INFINITY;
 
 const fn of(
     (name, vendor, model): (&'static str, &'static str, &'static str),
@@ -51,7 +51,7 @@ const TYPES: [VolumeType; 9] = [
     of(("io2", "Amazon", EBS), None, (256_000.0, 4000.0 * MIB), EBS_SOURCE),
     of(("pd-balanced", "Google", PD), None, (80_000.0, 1200.0 * MIB), PD_SOURCE),
     of(("pd-ssd", "Google", PD), None, (100_000.0, 1200.0 * MIB), PD_SOURCE),
-    of(("hyperdisk", "Google", PD), None, (UNBOUND, UNBOUND), "as ordered"),
+    of(("hyperdisk", "Google", PD), None, (NO_MAXIMUM, NO_MAXIMUM), "as ordered"),
     of(("premium-ssd-v2", "Azure", AZURE), Some((3000.0, 125.0 * MB)), (80_000.0, 1200.0 * MB), AZURE_SOURCE),
     of(("premium-ssd", "Azure", AZURE), None, (20_000.0, 900.0 * MB), AZURE_SOURCE),
     of(("standard-ssd", "Azure", AZURE), None, (6000.0, 750.0 * MB), AZURE_SOURCE),

@@ -11,7 +11,7 @@ use iodyno_model::{
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter::{CpuShare, cpu_share, saturated};
-use crate::place::{device_of, tops};
+use crate::place::{device_of, target_devices};
 
 /// A limit counts as reached from this share on: the kernel admits I/O in slices of 100 ms.
 const REACHED: f64 = 0.9;
@@ -65,7 +65,7 @@ impl fmt::Display for IoLimit {
 
 /// Effect of the process's control groups on a measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum HeldBack {
+pub(crate) enum CgroupEffect {
     /// The rate reached io.max.
     Io(IoLimit),
     /// The group ran out of the CPU time of cpu.max.
@@ -78,7 +78,7 @@ pub(crate) enum HeldBack {
         share: f64,
     },
     /// More threads than the CPUs of the cpuset, and these CPUs were fully used.
-    Confined {
+    Cpuset {
         /// Path of the group.
         group: String,
         /// Number of CPUs allowed.
@@ -88,7 +88,7 @@ pub(crate) enum HeldBack {
     },
     /// A group has a latency target or cost-based shares on the device, which may have throttled
     /// it.
-    SharedOut {
+    LatencyOrCost {
         /// Path of the group.
         group: String,
         /// `io.latency`, `io.cost.qos`.
@@ -100,19 +100,19 @@ pub(crate) enum HeldBack {
     },
 }
 
-impl HeldBack {
+impl CgroupEffect {
     /// Returns true if no other limit has to be sought.
     pub(crate) fn is_the_limit(&self) -> bool {
         match self {
-            Self::Io(_) | Self::Confined { .. } => true,
+            Self::Io(_) | Self::Cpuset { .. } => true,
             Self::Cpu { share, .. } => *share >= MOSTLY_THROTTLED,
-            Self::SharedOut { .. } => false,
+            Self::LatencyOrCost { .. } => false,
         }
     }
 
     /// Returns true if it is known to have had an effect.
     pub(crate) fn is_known(&self) -> bool {
-        !matches!(self, Self::SharedOut { share: None, .. })
+        !matches!(self, Self::LatencyOrCost { share: None, .. })
     }
 
     /// Path of the group.
@@ -120,8 +120,8 @@ impl HeldBack {
         match self {
             Self::Io(IoLimit { group, .. })
             | Self::Cpu { group, .. }
-            | Self::Confined { group, .. }
-            | Self::SharedOut { group, .. } => group,
+            | Self::Cpuset { group, .. }
+            | Self::LatencyOrCost { group, .. } => group,
         }
     }
 
@@ -137,8 +137,8 @@ impl HeldBack {
                 "--device-read-bps, --device-write-bps, --device-read-iops, --device-write-iops",
             ),
             Self::Cpu { .. } => ("CPUQuota=", "--cpus"),
-            Self::Confined { .. } => ("AllowedCPUs=", "--cpuset-cpus"),
-            Self::SharedOut { .. } => ("IODeviceLatencyTargetSec= IOWeight=", "--blkio-weight"),
+            Self::Cpuset { .. } => ("AllowedCPUs=", "--cpuset-cpus"),
+            Self::LatencyOrCost { .. } => ("IODeviceLatencyTargetSec= IOWeight=", "--blkio-weight"),
         };
         format!(
             "Remove it and repeat, or measure outside of the group: cat /sys/fs/cgroup{slash}{group}/{setting}; of a systemd \
@@ -152,13 +152,13 @@ impl HeldBack {
             Self::Io(_) => "io.max",
             Self::Cpu { group, .. } if !group.starts_with('/') => "cpu.cfs_quota_us",
             Self::Cpu { .. } => "cpu.max",
-            Self::Confined { .. } => "cpuset.cpus",
-            Self::SharedOut { setting, .. } => setting,
+            Self::Cpuset { .. } => "cpuset.cpus",
+            Self::LatencyOrCost { setting, .. } => setting,
         }
     }
 }
 
-impl fmt::Display for HeldBack {
+impl fmt::Display for CgroupEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(limit) => write!(f, "{limit}, and {} were measured", limit.value(limit.rate)),
@@ -171,12 +171,12 @@ impl fmt::Display for HeldBack {
                     "{setting}{cpus} of control group {group} stopped it in {share} of its periods"
                 )
             }
-            Self::Confined { group, cpus, share } => write!(
+            Self::Cpuset { group, cpus, share } => write!(
                 f,
                 "cpuset.cpus of control group {group} leaves its threads {cpus} CPUs, of which they used {}",
                 percent(*share)
             ),
-            Self::SharedOut { group, setting, device, share } => {
+            Self::LatencyOrCost { group, setting, device, share } => {
                 write!(f, "control group {group} has {setting} on {device}")?;
                 match share {
                     Some(share) => {
@@ -197,7 +197,10 @@ impl fmt::Display for HeldBack {
 ///
 /// # Errors
 /// What is missing to tell.
-pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<HeldBack>, String> {
+pub(crate) fn cgroup_effect(
+    index: &Index<'_>,
+    of: &Measurement,
+) -> Result<Option<CgroupEffect>, String> {
     let record = index.record();
     // Control groups do not limit a simulated drive.
     if record.run.origin == Origin::Simulated {
@@ -215,7 +218,7 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
     };
     let reached = io_limits(index, before, of).into_iter().filter(IoLimit::is_reached);
     if let Some(limit) = reached.min_by(|a, b| (a.most / a.rate).total_cmp(&(b.most / b.rate))) {
-        return Ok(Some(HeldBack::Io(limit)));
+        return Ok(Some(CgroupEffect::Io(limit)));
     }
     let after = at(of.after).filter(|after| after.taken_ns > before.taken_ns);
     let later = |group: &ControlGroup| {
@@ -228,18 +231,19 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
         let throttled = is.throttled_periods.checked_sub(was.throttled_periods)?;
         let share = throttled as f64 / periods as f64;
         let (group, cpus) = (group.path.clone(), group.cpu_max.value());
-        (share >= THROTTLED).then_some(HeldBack::Cpu { group, cpus, share })
+        (share >= THROTTLED).then_some(CgroupEffect::Cpu { group, cpus, share })
     });
     if let Some(throttled) = throttled.into_iter().next() {
         return Ok(Some(throttled));
     }
     if let (Some((group, cpus)), Some(CpuShare::Together(share, _))) =
-        (confined(before), cpu_share(Some(before), of))
+        (cpuset_group(before), cpu_share(Some(before), of))
         && saturated(Some(before), of) == Some(true)
     {
-        return Ok(Some(HeldBack::Confined { group: group.into(), cpus, share }));
+        return Ok(Some(CgroupEffect::Cpuset { group: group.into(), cpus, share }));
     }
-    let Some((shared, own)) = shared_out(before, groups, of).zip(groups.first()) else {
+    let Some((shared, own)) = latency_or_cost_setting(before, groups, of).zip(groups.first())
+    else {
         return Ok(None);
     };
     let stalled_us = || {
@@ -253,17 +257,17 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
     let share = share.filter(|_| of.workload.ioengine.as_deref() == Some("libaio"));
     let is_let_through = share.is_some_and(|share| share < STALLED);
     let group = group.path.clone();
-    Ok((!is_let_through).then_some(HeldBack::SharedOut { group, setting, device, share }))
+    Ok((!is_let_through).then_some(CgroupEffect::LatencyOrCost { group, setting, device, share }))
 }
 
 /// Returns a group with a latency target or cost-based shares on a device of the measurement.
-fn shared_out<'g>(
+fn latency_or_cost_setting<'g>(
     host: &Host,
     groups: &'g [ControlGroup],
     of: &Measurement,
 ) -> Option<(&'g ControlGroup, &'static str, String)> {
     let stacked: Vec<&str> =
-        crate::place::stacked(host, of).iter().map(|device| device.name.as_str()).collect();
+        crate::place::stacked_devices(host, of).iter().map(|device| device.name.as_str()).collect();
     let is_its = |name: &&String| stacked.contains(&name.as_str());
     groups.iter().find_map(|group| {
         let by_latency = group.io_latency.iter().map(|(device, _)| device).find(is_its);
@@ -277,20 +281,23 @@ fn shared_out<'g>(
 /// Returns every io.max limit for a measurement; the rates include everything that ran at the same
 /// time.
 fn io_limits(index: &Index<'_>, host: &Host, of: &Measurement) -> Vec<IoLimit> {
-    let beside = || index.together(of).iter().filter(|other| !std::ptr::eq(**other, of));
-    let own =
-        views(of).into_iter().flat_map(|(device, results)| limits_of(host, of, device, results));
+    let beside = || index.concurrent(of).iter().filter(|other| !std::ptr::eq(**other, of));
+    let own = results_by_device(of)
+        .into_iter()
+        .flat_map(|(device, results)| limits_of(host, of, device, results));
     own.map(|limit| {
         let mut below: HashMap<&str, bool> = HashMap::new();
-        let others = beside().flat_map(|other| views(other)).flat_map(|(device, results)| {
-            let is_below = *below.entry(device).or_insert_with(|| {
-                let levels = host.levels_under(device);
-                levels.iter().flatten().any(|block| limit.devices.contains(&block.name))
+        let others =
+            beside().flat_map(|other| results_by_device(other)).flat_map(|(device, results)| {
+                let is_below = *below.entry(device).or_insert_with(|| {
+                    let levels = host.levels_under(device);
+                    levels.iter().flatten().any(|block| limit.devices.contains(&block.name))
+                });
+                let same = results.iter().filter(|result| result.direction == limit.direction);
+                let rates =
+                    same.filter_map(|result| crate::measured::figure_of(result, limit.metric));
+                rates.filter(|_| is_below).map(|rate| rate.high()).collect::<Vec<_>>()
             });
-            let same = results.iter().filter(|result| result.direction == limit.direction);
-            let rates = same.filter_map(|result| crate::measured::figure_of(result, limit.metric));
-            rates.filter(|_| is_below).map(|rate| rate.high()).collect::<Vec<_>>()
-        });
         let rate = limit.rate + others.sum::<f64>();
         IoLimit { rate, ..limit }
     })
@@ -305,7 +312,7 @@ pub(crate) fn io_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Optio
     let ([_], false) = (of.total.as_slice(), metric == Metric::LatencyMean) else { return None };
     let mut sum = 0.0;
     let mut what = None;
-    for (device, results) in views(of) {
+    for (device, results) in results_by_device(of) {
         let in_metric = |limit: &IoLimit| match (limit.metric, metric) {
             (Metric::Bandwidth, Metric::Iops) => limit.most / bs,
             (Metric::Iops, Metric::Bandwidth) => limit.most * bs,
@@ -320,11 +327,11 @@ pub(crate) fn io_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Optio
 }
 
 /// Results by device: those of each target if they are known separately.
-fn views(of: &Measurement) -> Vec<(&str, &[DirectionResult])> {
+fn results_by_device(of: &Measurement) -> Vec<(&str, &[DirectionResult])> {
     let parts = of.parts.iter().filter(|part| part.clone.is_none());
     let parts: Vec<_> =
         parts.map(|part| (device_of(of, &part.target), part.results.as_slice())).collect();
-    match tops(of).as_slice() {
+    match target_devices(of).as_slice() {
         [only] => vec![(only, &of.total)],
         _ => parts,
     }
@@ -368,13 +375,14 @@ fn limits_of(
                         continue;
                     };
                     // An I/O larger than a request counts several times.
-                    let pieces = if metric == Metric::Iops { pieces(of, level) } else { 1.0 };
+                    let requests_per_io =
+                        if metric == Metric::Iops { requests_per_io(of, level) } else { 1.0 };
                     found.push(IoLimit {
                         group: group.path.clone(),
                         devices: level.iter().map(|block| block.name.clone()).collect(),
                         direction: result.direction,
                         metric,
-                        most: most as f64 / pieces,
+                        most: most as f64 / requests_per_io,
                         rate: rate.high(),
                     });
                 }
@@ -385,7 +393,7 @@ fn limits_of(
 }
 
 /// Returns the number of requests per I/O of a measurement on these devices.
-fn pieces(of: &Measurement, level: &[&BlockDevice]) -> f64 {
+fn requests_per_io(of: &Measurement, level: &[&BlockDevice]) -> f64 {
     let largest = level.iter().filter_map(|block| block.queue.max_sectors_kib.value()).min();
     match (of.workload.bs, largest) {
         (Some(bs), Some(kib)) if kib > 0 => bs.div_ceil(u64::from(kib) << 10).max(1) as f64,
@@ -394,7 +402,7 @@ fn pieces(of: &Measurement, level: &[&BlockDevice]) -> f64 {
 }
 
 /// Returns the CPU time that the process may use, in CPUs; `None`: not known.
-pub(crate) fn cpus(host: &Host) -> Option<f64> {
+pub(crate) fn allowed_cpus(host: &Host) -> Option<f64> {
     let online = host.cpus.online.get()?;
     let groups = || host.control_groups.get().into_iter().flatten();
     let is_allowed =
@@ -405,11 +413,12 @@ pub(crate) fn cpus(host: &Host) -> Option<f64> {
 
 /// Returns the group that restricts the process to some of the CPUs, and their number; `None`:
 /// there is none.
-pub(crate) fn confined(host: &Host) -> Option<(&str, usize)> {
+pub(crate) fn cpuset_group(host: &Host) -> Option<(&str, usize)> {
     let online = host.cpus.online.get()?.len();
     let groups = host.control_groups.get().into_iter().flatten();
-    let confined = groups.filter_map(|group| Some((group.path.as_str(), group.cpus.get()?.len())));
-    confined.filter(|(_, cpus)| *cpus > 0 && *cpus < online).min_by_key(|(_, cpus)| *cpus)
+    let restricted =
+        groups.filter_map(|group| Some((group.path.as_str(), group.cpus.get()?.len())));
+    restricted.filter(|(_, cpus)| *cpus > 0 && *cpus < online).min_by_key(|(_, cpus)| *cpus)
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ fn measured(bench: &Bench) -> RunRecord {
     record
 }
 
-fn held(bench: &Bench, measurement: usize) -> Option<HeldBack> {
+fn held(bench: &Bench, measurement: usize) -> Option<CgroupEffect> {
     let record = measured(bench);
-    held_back(&Index::of(&record), &record.measurements[measurement]).unwrap()
+    cgroup_effect(&Index::of(&record), &record.measurements[measurement]).unwrap()
 }
 
 fn limit(device: &str, read_bytes_per_s: u64) -> IoMax {
@@ -66,7 +66,7 @@ fn jobs_that_run_at_the_same_time_have_one_limit() {
     let mut record = measured(&bench.after(|host| host.taken_ns += 1));
     record.measurements.truncate(1);
     record.measurements.push(record.measurements[0].clone());
-    let found = held_back(&Index::of(&record), &record.measurements[0]).unwrap().unwrap();
+    let found = cgroup_effect(&Index::of(&record), &record.measurements[0]).unwrap().unwrap();
     assert_eq!(found.setting(), "io.max");
 }
 
@@ -111,7 +111,7 @@ fn cpu_max_shows_in_the_periods_that_it_ended() {
     let said = "cpu.max (0.50 CPUs) of control group /a stopped it in 60 % of its periods";
     assert_eq!(most.to_string(), said);
     let record = with(0).record();
-    assert_eq!(cpus(record.host().unwrap()), Some(0.5));
+    assert_eq!(allowed_cpus(record.host().unwrap()), Some(0.5));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn groups_that_cannot_be_seen_are_not_known_to_be_without_limits() {
         .measured()
         .host(|host| host.control_groups = Fact::Unreadable("not mounted".into()));
     let record = measured(&blind);
-    assert!(held_back(&Index::of(&record), &record.measurements[0]).is_err());
+    assert!(cgroup_effect(&Index::of(&record), &record.measurements[0]).is_err());
     let confining = bench(|own, _| own.cpus = known(vec![3])).record();
-    assert_eq!(confined(confining.host().unwrap()), Some(("/a/b", 1)));
+    assert_eq!(cpuset_group(confining.host().unwrap()), Some(("/a/b", 1)));
 }

@@ -6,7 +6,7 @@ use iodyno_model::{Direction, Measurement, Origin};
 
 use crate::index::{Index, span};
 use crate::limiter::PASSTHROUGH;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 
 /// Growth of the counters during a measurement.
 #[derive(Debug, Clone)]
@@ -42,11 +42,11 @@ impl<'a> Counted<'a> {
         };
         let mut devices: Vec<&str> = Vec::new();
         let mut issued = HashMap::new();
-        for other in index.together(of) {
+        for other in index.concurrent(of) {
             if other.workload.ioengine.as_deref() == Some(PASSTHROUGH) {
                 return Ok(None);
             }
-            let below = bottoms(before, other);
+            let below = bottom_devices(before, other);
             if below.is_empty() {
                 return Err("the device below its target is not known".into());
             }

@@ -5,14 +5,14 @@ use std::ops::Deref;
 
 use iodyno_model::{Measurement, Metric, RunRecord, Workload};
 
-use crate::claim_reach::Depths;
 use crate::measured::{is_paced, metric};
+use crate::saturation::Depths;
 use crate::shape::Shape;
 
 /// Targets and workload.
-type Alone<'a> = (&'a [String], Shape<'a>);
+type LatencyKey<'a> = (&'a [String], Shape<'a>);
 
-fn alone(of: &Measurement) -> Alone<'_> {
+fn latency_key(of: &Measurement) -> LatencyKey<'_> {
     (&of.targets, Shape::of(&of.workload))
 }
 
@@ -22,9 +22,9 @@ pub struct Index<'a> {
     record: &'a RunRecord,
     steps: HashMap<(&'a str, &'a [String]), Vec<&'a Measurement>>,
     repeated: HashMap<(&'a str, &'a Workload), Vec<&'a Measurement>>,
-    together: HashMap<(usize, usize), Vec<&'a Measurement>>,
+    concurrent: HashMap<(usize, usize), Vec<&'a Measurement>>,
     located: HashMap<&'a str, &'a Measurement>,
-    latencies: HashMap<Alone<'a>, &'a Measurement>,
+    latencies: HashMap<LatencyKey<'a>, &'a Measurement>,
     pub(crate) depths: Depths<'a>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Index<'a> {
             record,
             steps: HashMap::new(),
             repeated: HashMap::new(),
-            together: HashMap::new(),
+            concurrent: HashMap::new(),
             located: HashMap::new(),
             latencies: HashMap::new(),
             depths: Depths::default(),
@@ -43,7 +43,7 @@ impl<'a> Index<'a> {
         for of in &record.measurements {
             index.steps.entry((&of.name, &of.targets)).or_default().push(of);
             if let Some(span) = span(of) {
-                index.together.entry(span).or_default().push(of);
+                index.concurrent.entry(span).or_default().push(of);
             }
             if let ([target], Some(_)) = (of.targets.as_slice(), &of.conditions.device) {
                 index.located.entry(target).or_insert(of);
@@ -54,7 +54,7 @@ impl<'a> Index<'a> {
                 // The latency of a paced I/O includes the wait for those before it, however few are
                 // outstanding.
                 if metric(of) == Metric::LatencyMean && !is_paced(of) {
-                    index.latencies.entry(alone(of)).or_insert(of);
+                    index.latencies.entry(latency_key(of)).or_insert(of);
                 }
             }
         }
@@ -78,7 +78,7 @@ impl<'a> Index<'a> {
 
     /// Returns the first finished latency measurement of the same workload on the same targets.
     pub(crate) fn latency(&self, of: &Measurement) -> Option<&'a Measurement> {
-        self.latencies.get(&alone(of)).copied()
+        self.latencies.get(&latency_key(of)).copied()
     }
 
     /// Returns the finished measurements with the same name and workload.
@@ -88,8 +88,8 @@ impl<'a> Index<'a> {
 
     /// Returns everything that ran between the same two snapshots as a measurement, itself
     /// included; empty if these are not known.
-    pub(crate) fn together(&self, of: &Measurement) -> &[&'a Measurement] {
-        span(of).and_then(|span| self.together.get(&span)).map_or(&[], Vec::as_slice)
+    pub(crate) fn concurrent(&self, of: &Measurement) -> &[&'a Measurement] {
+        span(of).and_then(|span| self.concurrent.get(&span)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the first measurement of this target alone that names the device it is on.

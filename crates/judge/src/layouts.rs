@@ -72,18 +72,18 @@ impl<'a> Layouts<'a> {
         let on = |record: &'a RunRecord| record.host().and_then(|host| host.hostname.get());
         let first = runs.first().and_then(|(_, record)| on(record))?;
         let known = runs.iter().map(|(_, record)| {
-            let standing = standing(record).filter(|_| on(record) == Some(first))?;
-            Some((standing, *record))
+            let target_kind = target_kind(record).filter(|_| on(record) == Some(first))?;
+            Some((target_kind, *record))
         });
         let known = known.collect::<Option<Vec<_>>>()?;
-        let found = |is: &dyn Fn(Standing) -> bool| {
-            known.iter().find(|(standing, _)| is(*standing)).map(|(_, record)| *record)
+        let found = |is: &dyn Fn(TargetKind) -> bool| {
+            known.iter().find(|(target_kind, _)| is(*target_kind)).map(|(_, record)| *record)
         };
-        let one = found(&|standing| standing == Standing::Raw(1))?;
-        let all = found(&|standing| matches!(standing, Standing::Raw(2..)));
-        found(&|standing| standing == Standing::Built)?;
+        let one = found(&|target_kind| target_kind == TargetKind::Raw(1))?;
+        let all = found(&|target_kind| matches!(target_kind, TargetKind::Raw(2..)));
+        found(&|target_kind| target_kind == TargetKind::Built)?;
         let names: Vec<&str> = runs.iter().map(|(name, _)| *name).collect();
-        let lead = common_lead(&names);
+        let lead = common_prefix_len(&names);
         let built = runs.iter().map(|(name, record)| (&name[lead..], *record)).collect();
         Some(Self { one: Some(one), all, built })
     }
@@ -175,7 +175,7 @@ impl<'a> Layouts<'a> {
 
 /// Kind of target of all measurements of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum TargetKind {
     /// Number of whole raw devices, measured at the same time.
     Raw(usize),
     /// One device or file system built on devices.
@@ -183,7 +183,7 @@ enum Standing {
 }
 
 /// `None` if it is not known, or differs between measurements.
-fn standing(record: &RunRecord) -> Option<Standing> {
+fn target_kind(record: &RunRecord) -> Option<TargetKind> {
     let host = record.host()?;
     let is_raw = |of: &Measurement, target: &str| {
         let device = device_of(of, target);
@@ -196,12 +196,14 @@ fn standing(record: &RunRecord) -> Option<Standing> {
     let of_one = |of: &Measurement| {
         // Files: each job may have its own.
         if let Some(device) = &of.conditions.device {
-            return host.block(device).map(|_| Standing::Built);
+            return host.block(device).map(|_| TargetKind::Built);
         }
         let raw: Option<Vec<bool>> = of.targets.iter().map(|target| is_raw(of, target)).collect();
         match raw?.as_slice() {
-            [false] => Some(Standing::Built),
-            all if !all.is_empty() && all.iter().all(|raw| *raw) => Some(Standing::Raw(all.len())),
+            [false] => Some(TargetKind::Built),
+            all if !all.is_empty() && all.iter().all(|raw| *raw) => {
+                Some(TargetKind::Raw(all.len()))
+            }
             _ => None,
         }
     };
@@ -210,7 +212,7 @@ fn standing(record: &RunRecord) -> Option<Standing> {
 }
 
 /// Returns the length in bytes of the common prefix of all names, up to its last blank.
-fn common_lead(names: &[&str]) -> usize {
+fn common_prefix_len(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first() else { return 0 };
     let ends = first.match_indices(' ').map(|(at, _)| at + 1).rev();
     let shared = |end: &usize| others.iter().all(|name| name.starts_with(&first[..*end]));

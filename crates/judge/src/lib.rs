@@ -10,12 +10,10 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod against_claim;
-mod asked;
 mod assess;
 mod blocks_effect;
 mod causes;
 mod ceiling;
-mod claim_reach;
 mod claims;
 mod cliff;
 pub mod comparison;
@@ -24,7 +22,6 @@ mod contract;
 mod control_group;
 mod convergence;
 mod counters;
-mod each_once;
 mod equals;
 mod exit_status;
 mod expectation;
@@ -42,13 +39,16 @@ mod measured;
 mod outstanding;
 mod place;
 mod question;
+mod question_scope;
 mod rule_context;
 mod rules;
+mod saturation;
 mod scaling;
 mod shape;
 mod tail;
 #[cfg(test)]
 mod testing;
+mod unique;
 mod window;
 mod write_rates;
 mod yardsticks;

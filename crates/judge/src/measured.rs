@@ -41,11 +41,11 @@ pub(crate) fn is_fio(of: &Measurement) -> bool {
 /// Options that make a job pause between I/Os.
 const PAUSES: [&str; 3] = ["rate", "rate_iops", "thinktime"];
 /// Options that limit a job to its share, or to a latency.
-const KEEPS: [&str; 2] = ["flow", "latency_target"];
+const SHARE_OR_LATENCY: [&str; 2] = ["flow", "latency_target"];
 
 /// Returns true if this fio option limits a job's speed.
 pub fn is_pace(option: &str) -> bool {
-    PAUSES.contains(&option) || KEEPS.contains(&option)
+    PAUSES.contains(&option) || SHARE_OR_LATENCY.contains(&option)
 }
 
 /// Returns true if it paused between I/Os because it was asked to.
@@ -55,7 +55,7 @@ pub(crate) fn pauses(of: &Measurement) -> bool {
 
 /// Returns true if its speed was limited by its options: by pauses, a share or a latency target.
 pub(crate) fn is_paced(of: &Measurement) -> bool {
-    pauses(of) || is_set(of, &KEEPS)
+    pauses(of) || is_set(of, &SHARE_OR_LATENCY)
 }
 
 /// Returns true if one of these fio options is not 0, which means unset.

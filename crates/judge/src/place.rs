@@ -53,7 +53,7 @@ fn names_under<'h>(host: &'h Host, device: &str) -> Vec<&'h str> {
 pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h str> {
     let Some(host) = host else { return Vec::new() };
     let mut all: Vec<&str> = Vec::new();
-    for name in tops(of).into_iter().flat_map(|top| names_under(host, top)) {
+    for name in target_devices(of).into_iter().flat_map(|top| names_under(host, top)) {
         if !all.contains(&name) {
             all.push(name);
         }
@@ -63,8 +63,8 @@ pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h s
 
 /// Block devices at the bottom of all of a measurement's targets, without duplicates, in name
 /// order; empty if one of them is not known.
-pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    if tops(of).into_iter().any(|top| host.bottom_of(top).is_empty()) {
+pub(crate) fn bottom_devices<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
+    if target_devices(of).into_iter().any(|top| host.bottom_of(top).is_empty()) {
         return Vec::new();
     }
     let mut all: Vec<&BlockDevice> =
@@ -75,9 +75,9 @@ pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
 
 /// Block devices that a measurement's targets are or lie on, from all layers down to the whole
 /// devices, without duplicates.
-pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
+pub(crate) fn stacked_devices<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
     let mut all: Vec<&BlockDevice> = Vec::new();
-    for device in tops(of).into_iter().flat_map(|top| host.levels_under(top)).flatten() {
+    for device in target_devices(of).into_iter().flat_map(|top| host.levels_under(top)).flatten() {
         if !all.iter().any(|known| known.name == device.name) {
             all.push(device);
         }
@@ -87,7 +87,7 @@ pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
 
 /// The md arrays among those, by name.
 pub(crate) fn arrays_under<'h>(host: &'h Host, of: &Measurement) -> Vec<(&'h str, &'h MdArray)> {
-    let devices = stacked(host, of).into_iter();
+    let devices = stacked_devices(host, of).into_iter();
     devices.filter_map(|device| Some((device.name.as_str(), array(device)?))).collect()
 }
 
@@ -107,7 +107,7 @@ pub fn device_of<'m>(of: &'m Measurement, target: &'m str) -> &'m str {
 }
 
 /// Block devices that a measurement's targets are or lie on, without duplicates.
-pub(crate) fn tops(of: &Measurement) -> Vec<&str> {
+pub(crate) fn target_devices(of: &Measurement) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for device in of.targets.iter().map(|target| device_of(of, target)) {
         if !all.contains(&device) {
@@ -121,7 +121,7 @@ pub(crate) fn tops(of: &Measurement) -> Vec<&str> {
 /// one.
 pub(crate) fn device_count(host: Option<&Host>, of: &Measurement) -> usize {
     let is_unknown = |top: &&str| host.is_none_or(|host| names_under(host, top).is_empty());
-    devices(host, of).len() + tops(of).into_iter().filter(is_unknown).count()
+    devices(host, of).len() + target_devices(of).into_iter().filter(is_unknown).count()
 }
 
 /// Drives below a target; for devices that are not NVMe, the whole devices.

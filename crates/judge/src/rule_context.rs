@@ -5,7 +5,7 @@ use iodyno_model::{Host, Measurement, Part, Profile, Rounds, RunRecord};
 use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
 use crate::index::{Index, span};
-use crate::place::{Place, bottoms, place};
+use crate::place::{Place, bottom_devices, place};
 use crate::question::Question;
 use crate::write_rates::WriteRates;
 use crate::yardsticks::{Compared, compare};
@@ -43,8 +43,8 @@ impl<'a> RuleContext<'a> {
         let (compared, counted) = (compare(question, &index), Counted::all(&index));
         let write_rates = WriteRates::default();
         let profile = question.record.run.profile();
-        let facts = Self { question, compared, rounds, profile, write_rates, counted, index };
-        Self { write_rates: WriteRates::of(&facts), ..facts }
+        let context = Self { question, compared, rounds, profile, write_rates, counted, index };
+        Self { write_rates: WriteRates::of(&context), ..context }
     }
 
     /// Returns the comparisons of a measurement; [`Self::compared`] is sorted by measurement.
@@ -116,16 +116,16 @@ impl<'a> RuleContext<'a> {
 }
 
 /// Size of the range that offsets were taken from, bytes, each target once.
-pub(crate) fn reach_bytes(facts: &RuleContext<'_>, of: &Measurement) -> Option<u64> {
+pub(crate) fn reach_bytes(context: &RuleContext<'_>, of: &Measurement) -> Option<u64> {
     if !of.conditions.ranges.is_empty() {
         let lengths = of.conditions.ranges.iter().map(|(_, length)| *length);
         return Some(lengths.fold(0, u64::saturating_add));
     }
     let size = || of.workload.options.get("size")?.parse().ok();
     let devices = || {
-        let targets = || of.targets.iter().map(|target| facts.place(of, target));
+        let targets = || of.targets.iter().map(|target| context.place(of, target));
         let whole = targets().all(|place| place.whole) && !of.targets.is_empty();
-        let all = bottoms(facts.host()?, of);
+        let all = bottom_devices(context.host()?, of);
         let sizes = all.iter().map(|device| Some(device.size.get()?.0));
         sizes.sum::<Option<u64>>().filter(|_| whole)
     };

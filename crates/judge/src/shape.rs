@@ -30,7 +30,7 @@ const SHAPE: [(&str, &str); 20] = [
 ];
 
 /// Returns true if an option makes another workload.
-pub(crate) fn is_of_shape(option: &str) -> bool {
+pub(crate) fn is_workload_option(option: &str) -> bool {
     SHAPE.iter().any(|(name, _)| *name == option)
 }
 
@@ -50,8 +50,8 @@ impl<'a> Shape<'a> {
         let set = SHAPE.into_iter().filter_map(|(name, default)| {
             let value = workload.options.get(name)?.as_str();
             // A known size is in `bs`.
-            let is_told = name == "bs" && workload.bs.is_some();
-            (value != default && !is_told).then_some((name, value))
+            let is_in_bs = name == "bs" && workload.bs.is_some();
+            (value != default && !is_in_bs).then_some((name, value))
         });
         Self {
             rw: workload.rw.as_deref(),

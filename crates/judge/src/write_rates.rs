@@ -14,11 +14,12 @@ use crate::rule_context::RuleContext;
 const BUSY: f64 = 16.0;
 
 /// Writes per second; `None` if something other than the drive may limit them.
-pub(crate) fn rate(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
+pub(crate) fn rate(context: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
     // A hypervisor's limit on the number of I/Os would look like a cost per write.
-    let throttled = of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
+    let throttled =
+        of.targets.iter().any(|target| context.place(of, target).virtual_disk.is_some());
     let busy = outstanding(of).is_some_and(|count| count >= BUSY);
-    let cpu = limiter::saturated(facts.host(), of) == Some(true);
+    let cpu = limiter::saturated(context.host(), of) == Some(true);
     let known = busy && !cpu && !throttled && !is_paced(of) && of.conditions.punted != Some(true);
     known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
 }
@@ -35,10 +36,10 @@ fn key(of: &Measurement) -> Key<'_> {
 pub(crate) struct WriteRates<'a>(HashMap<Key<'a>, BTreeMap<u64, Vec<f64>>>);
 
 impl<'a> WriteRates<'a> {
-    pub(crate) fn of(facts: &RuleContext<'a>) -> Self {
+    pub(crate) fn of(context: &RuleContext<'a>) -> Self {
         let mut all: HashMap<_, BTreeMap<_, Vec<_>>> = HashMap::new();
-        for (_, of) in facts.finished() {
-            if let Some((bs, rate)) = of.workload.bs.zip(rate(facts, of)) {
+        for (_, of) in context.finished() {
+            if let Some((bs, rate)) = of.workload.bs.zip(rate(context, of)) {
                 all.entry(key(of)).or_default().entry(bs).or_default().push(rate);
             }
         }

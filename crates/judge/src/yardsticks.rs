@@ -14,7 +14,7 @@ use crate::against_claim::{against_claim, claimed, depth_limiter, found_limiters
 use crate::ceiling::ceiling;
 use crate::claims::claim_of;
 use crate::cliff::Cliff;
-use crate::control_group::held_back;
+use crate::control_group::cgroup_effect;
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
@@ -24,9 +24,9 @@ use crate::question::Question;
 use crate::shape::comparable;
 
 /// A rate below this share of the claim is too low.
-pub(crate) const CLAIM: f64 = 0.9;
+pub(crate) const LEAST_OF_CLAIM: f64 = 0.9;
 /// A rate above this share of the claim is doubtful.
-pub(crate) const DOUBTED: f64 = 1.25;
+pub(crate) const DOUBTFUL_CLAIM: f64 = 1.25;
 /// More than this below peers or baseline is a warning.
 pub(crate) const UNLIKE_WARN: f64 = 0.10;
 /// More than this below peers or baseline is a failure.
@@ -113,7 +113,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
         let ceiling = if is_70_30(of) { None } else { ceiling(index, of, metric) };
         if let [target] = of.targets.as_slice() {
             let place = place(host, of, target);
-            let lasting = lasting(of, metric, estimate);
+            let lasting = lasting_level(of, metric, estimate);
             let judged = lasting.as_ref().map_or(estimate, |lasting| lasting.rate);
             let level = |held: Judgement| match &lasting {
                 Some(lasting) => lasting.level(held),
@@ -175,7 +175,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
 
 /// Level that a read rate fell to. It is judged instead of the mean of the two levels, which is the
 /// rate of neither and has an interval that contains both.
-struct Lasting {
+struct LastingLevel {
     rate: Estimate,
     /// Mean rate of the measurement divided by the level.
     mean: f64,
@@ -184,21 +184,21 @@ struct Lasting {
 
 /// Returns the lasting level of a measurement whose rate fell. Writes are excluded: they fall by
 /// design when a cache is full.
-fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> {
+fn lasting_level(of: &Measurement, metric: Metric, mean: Estimate) -> Option<LastingLevel> {
     let [result] = of.total.as_slice() else { return None };
     if metric == Metric::LatencyMean || result.direction != Direction::Read || is_paced(of) {
         return None;
     }
     let cliff = Cliff::of(of, result)?;
     let share = cliff.after_bytes_per_s / result.bandwidth?.value;
-    (share < 1.0).then(|| Lasting {
+    (share < 1.0).then(|| LastingLevel {
         rate: Estimate::bare(mean.value * share),
         mean: 1.0 / share,
         at_ns: cliff.at_ns,
     })
 }
 
-impl Lasting {
+impl LastingLevel {
     /// Lowers FAIL to WARN: a drive is not replaced for a single event.
     fn level(&self, held: Judgement) -> Judgement {
         let from = format_duration_ns(self.at_ns as f64);
@@ -357,8 +357,8 @@ fn unlike(
 
 /// Lowers FAIL to WARN for a drive with other I/O, or limited by a control group.
 fn excused(index: &Index<'_>, of: &Measurement, held: Judgement) -> Judgement {
-    let held_back = || held_back(index, of).ok().flatten().map(|held| held.to_string());
-    match limiter::other_io(of).flatten().or_else(held_back) {
+    let cgroup_effect = || cgroup_effect(index, of).ok().flatten().map(|held| held.to_string());
+    match limiter::other_io(of).flatten().or_else(cgroup_effect) {
         Some(why) if held.verdict == Verdict::Fail => {
             Judgement { verdict: Verdict::Warn, ..held }.with(format!("; {why}"))
         }
@@ -383,9 +383,9 @@ pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
 }
 
 /// An earlier run: figures by step and identity.
-struct Baseline<'a>(HashMap<Made<'a>, Vec<(Metric, Estimate)>>);
+struct Baseline<'a>(HashMap<BaselineKey<'a>, Vec<(Metric, Estimate)>>);
 
-type Made<'a> = (Step<'a>, Vec<String>);
+type BaselineKey<'a> = (Step<'a>, Vec<String>);
 
 impl<'a> Baseline<'a> {
     fn of(record: &'a RunRecord) -> Self {
@@ -400,7 +400,7 @@ impl<'a> Baseline<'a> {
 
     fn against(
         &self,
-        made: &Made<'_>,
+        made: &BaselineKey<'_>,
         metric: Metric,
         estimate: Estimate,
     ) -> Option<(Estimate, Judgement)> {

@@ -60,13 +60,13 @@ pub(crate) struct Fit {
 
 /// `u' Q v` for every phi, from three sums: `a - 2 phi c + phi^2 b`.
 #[derive(Debug, Clone, Copy)]
-struct Form {
+struct QuadraticForm {
     a: f64,
     b: f64,
     c: f64,
 }
 
-impl Form {
+impl QuadraticForm {
     fn new(u: &[f64], v: &[f64]) -> Self {
         let n = u.len();
         let dot = |from: usize, to: usize| (from..to).map(|t| u[t] * v[t]).sum::<f64>();
@@ -94,8 +94,14 @@ pub(crate) fn fit(values: &[f64], regressor: Option<&[f64]>) -> Option<Fit> {
     let y = centred(values);
     let ones = vec![1.0; m];
     let z = regressor.map(centred);
-    let (yy, y1, one) = (Form::new(&y, &y), Form::new(&y, &ones), Form::new(&ones, &ones));
-    let effect = z.as_ref().map(|z| (Form::new(z, z), Form::new(z, &y), Form::new(z, &ones)));
+    let (yy, y1, one) = (
+        QuadraticForm::new(&y, &y),
+        QuadraticForm::new(&y, &ones),
+        QuadraticForm::new(&ones, &ones),
+    );
+    let effect = z.as_ref().map(|z| {
+        (QuadraticForm::new(z, z), QuadraticForm::new(z, &y), QuadraticForm::new(z, &ones))
+    });
     // Rounding error of this size remains without any variation.
     let scale = values.iter().fold(0.0_f64, |top, value| top.max(value.abs()));
     let nothing = m as f64 * (scale * 1e-12).powi(2);

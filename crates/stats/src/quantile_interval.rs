@@ -8,7 +8,7 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
 
 use crate::batch_means::variance_of_mean;
-use crate::ratio::linear;
+use crate::ratio::linearised;
 use crate::two_sample::mean_and_its_variance;
 
 /// Minimum observations beyond a percentile that is shown.
@@ -72,9 +72,9 @@ pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
     let below = Binomial::new(q, n).ok()?;
     let tail = (1.0 - level) / 2.0;
     // P(x_(l) > quantile) = P(count <= l - 1) <= tail, for the greatest such l.
-    let lower = first(0, n, |count| below.cdf(count) > tail);
+    let lower = first_where(0, n, |count| below.cdf(count) > tail);
     // P(x_(u) < quantile) = P(count >= u) = 1 - P(count <= u - 1) <= tail, for the least such u.
-    let upper = first(0, n, |count| below.sf(count) <= tail) + 1;
+    let upper = first_where(0, n, |count| below.sf(count) <= tail) + 1;
     (lower >= 1 && upper <= n).then_some((lower, upper))
 }
 
@@ -93,7 +93,7 @@ pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
 /// `None` if none or all are beyond, and if the windows are too few for an interval.
 #[must_use]
 pub fn design_effect(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
-    let windows = linear(beyond, counts)?;
+    let windows = linearised(beyond, counts)?;
     effect(&windows, variance_of_mean(&windows)?, counts, level)
 }
 
@@ -103,7 +103,7 @@ pub fn design_effect(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> 
 /// `None` as for [`design_effect`], and for fewer than three groups.
 #[must_use]
 pub fn design_effect_of_groups(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
-    let groups = linear(beyond, counts).filter(|groups| groups.len() >= 3)?;
+    let groups = linearised(beyond, counts).filter(|groups| groups.len() >= 3)?;
     let (_, variance) = mean_and_its_variance(&groups);
     effect(&groups, (variance, groups.len()), counts, level)
 }
@@ -156,7 +156,7 @@ pub fn sectioned(of_all: f64, of_each: &[f64], level: f64) -> Option<(f64, f64)>
 
 /// Returns the least number from `low` to `high` for which `is` holds; `high` if it holds for none
 /// below.
-fn first(mut low: u64, mut high: u64, is: impl Fn(u64) -> bool) -> u64 {
+fn first_where(mut low: u64, mut high: u64, is: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
         if is(middle) {

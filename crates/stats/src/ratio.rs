@@ -19,12 +19,12 @@ pub fn ratio_interval(
     denominators: &[f64],
     level: f64,
 ) -> Option<MeanInterval> {
-    window_interval(&linear(numerators, denominators)?, level)
+    window_interval(&linearised(numerators, denominators)?, level)
 }
 
 /// Linearised values of each window: ratio plus scaled residual, so that their mean is the ratio;
 /// `None` as for [`ratio_interval`].
-pub(crate) fn linear(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn linearised(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64>> {
     let total: f64 = denominators.iter().sum();
     if numerators.len() != denominators.len() || total.is_nan() || total <= 0.0 {
         return None;
@@ -32,10 +32,10 @@ pub(crate) fn linear(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64
     let ratio = numerators.iter().sum::<f64>() / total;
     let mean_denominator = total / denominators.len() as f64;
     let pairs = numerators.iter().zip(denominators);
-    let linear = pairs.map(|(numerator, denominator)| {
+    let linearised = pairs.map(|(numerator, denominator)| {
         ratio + (numerator - ratio * denominator) / mean_denominator
     });
-    Some(linear.collect())
+    Some(linearised.collect())
 }
 
 #[cfg(test)]

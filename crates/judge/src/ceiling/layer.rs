@@ -3,7 +3,7 @@
 use iodyno_model::{BlockKind, MdArray};
 
 use crate::limiter::Case;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 
 /// Multiples of the slowest member's rate alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +24,7 @@ impl Gain {
 /// effect of the layer on the I/O, are not known.
 pub(crate) fn gain(case: &Case<'_>) -> Option<Gain> {
     let Some(layer) = &case.layer else {
-        let known = !bottoms(case.host()?, case.of_run()).is_empty();
+        let known = !bottom_devices(case.host()?, case.measurement()).is_empty();
         return known.then(|| Gain::exactly(case.drive_count as f64));
     };
     let load = match (case.reads(), is_random(case)) {
@@ -93,12 +93,12 @@ fn of_layer(layer: &str, count: usize, load: Load) -> Option<Gain> {
 }
 
 fn is_random(case: &Case<'_>) -> bool {
-    case.of_run().workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"))
+    case.measurement().workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"))
 }
 
 /// Returns true for random writes smaller than a stripe; sequential writes fill stripes.
 fn is_part_of_stripe(case: &Case<'_>) -> bool {
-    let of = case.of_run();
+    let of = case.measurement();
     let stripe = stripe_bytes(case);
     is_random(case) && of.workload.bs.zip(stripe).is_none_or(|(bs, stripe)| bs < stripe)
 }

@@ -55,11 +55,11 @@ pub enum Reality {
 
 /// Values of a side's repetitions.
 #[derive(Debug, Clone)]
-pub(crate) struct Group {
+pub(crate) struct Repetitions {
     values: Vec<Estimate>,
 }
 
-impl Group {
+impl Repetitions {
     pub(crate) const fn new(values: Vec<Estimate>) -> Self {
         Self { values }
     }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pairing::Group;
-use super::point::{Key, manner};
+use super::point::{Key, free_options};
 use super::sample::Sample;
 use super::stack;
 use crate::place::{device_of, own_link, place};
@@ -46,11 +46,11 @@ struct Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     /// Reported as not known.
-    Said,
+    Reported,
     /// Ignored.
-    Silent,
+    Ignored,
     /// A difference: an option that is not set is not recorded.
-    Differs,
+    IsDifference,
 }
 
 /// Values of a row's condition, by side.
@@ -76,7 +76,7 @@ pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Ve
             let Some(first) = known.first() else { continue };
             let missing = (0..sides).filter(|side| here[*side] && values[*side].is_empty());
             let missing: Vec<usize> = missing.collect();
-            if unknown == Unknown::Said {
+            if unknown == Unknown::Reported {
                 for side in missing.iter().filter(|side| asked[**side]) {
                     let known = &mut not_known[*side].what;
                     if !known.contains(&what) {
@@ -84,7 +84,7 @@ pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Ve
                     }
                 }
             }
-            let unstated = unknown == Unknown::Differs && !missing.is_empty();
+            let unstated = unknown == Unknown::IsDifference && !missing.is_empty();
             if !unstated && known.iter().all(|values| values == first) {
                 continue;
             }
@@ -131,7 +131,7 @@ fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
             all.extend(of_host(host));
             all.extend(of_device(sample.record, host, of));
         }
-        None => all.push(said("host", None)),
+        None => all.push(or_unknown("host", None)),
     }
     all
 }
@@ -139,28 +139,28 @@ fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
 /// Conditions that define the row: they differ only between unlike workloads.
 fn of_workload(key: &Key) -> Vec<Condition> {
     let mut all = vec![
-        silent("direction", Some(key.direction.name().to_owned())),
-        silent("rw", key.rw.clone()),
-        silent("bs", key.bs.map(|bs| Bytes(bs).binary())),
+        or_ignored("direction", Some(key.direction.name().to_owned())),
+        or_ignored("rw", key.rw.clone()),
+        or_ignored("bs", key.bs.map(|bs| Bytes(bs).binary())),
     ];
-    all.extend(key.shape.iter().map(|(name, value)| differs(name, Some(value.clone()))));
+    all.extend(key.shape.iter().map(|(name, value)| or_different(name, Some(value.clone()))));
     all
 }
 
-fn said(what: &str, value: Option<String>) -> Condition {
-    Condition { what: what.to_owned(), value, unknown: Unknown::Said }
+fn or_unknown(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::Reported }
 }
 
-fn silent(what: &str, value: Option<String>) -> Condition {
-    Condition { what: what.to_owned(), value, unknown: Unknown::Silent }
+fn or_ignored(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::Ignored }
 }
 
-fn differs(what: &str, value: Option<String>) -> Condition {
-    Condition { what: what.to_owned(), value, unknown: Unknown::Differs }
+fn or_different(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::IsDifference }
 }
 
 fn of_measurement(of: &Measurement) -> Vec<Condition> {
-    let mut manner: BTreeMap<String, String> = manner(of);
+    let mut free_options: BTreeMap<String, String> = free_options(of);
     let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let yes = |is: Option<bool>| is.map(|is| if is { "yes" } else { "no" }.to_owned());
@@ -168,22 +168,22 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
     let remarks = conditions.target_remarks.iter().map(ToString::to_string);
     let remarks: Vec<String> = remarks.collect();
     let mut all = vec![
-        said("job", named(&of.name)),
-        said("target", named(&of.targets.join(" "))),
-        said("generator", named(&of.source)),
-        said("ioengine", manner.remove("ioengine")),
-        said("direct", manner.remove("direct")),
-        silent("size", manner.remove("size")),
-        said("iodepth", number(of.workload.iodepth)),
-        said("numjobs", number(of.workload.numjobs)),
-        silent("measured for", of.duration_ns.and_then(about)),
-        silent("registered buffers", yes(conditions.registered_buffers)),
-        silent("kernel threads ran the I/O", yes(conditions.punted)),
-        silent("blocks written", written(of)),
-        silent("device under it", conditions.device.clone()),
-        differs("remarks", named(&remarks.join("; "))),
+        or_unknown("job", named(&of.name)),
+        or_unknown("target", named(&of.targets.join(" "))),
+        or_unknown("generator", named(&of.source)),
+        or_unknown("ioengine", free_options.remove("ioengine")),
+        or_unknown("direct", free_options.remove("direct")),
+        or_ignored("size", free_options.remove("size")),
+        or_unknown("iodepth", number(of.workload.iodepth)),
+        or_unknown("numjobs", number(of.workload.numjobs)),
+        or_ignored("measured for", of.duration_ns.and_then(about)),
+        or_ignored("registered buffers", yes(conditions.registered_buffers)),
+        or_ignored("kernel threads ran the I/O", yes(conditions.punted)),
+        or_ignored("blocks written", written(of)),
+        or_ignored("device under it", conditions.device.clone()),
+        or_different("remarks", named(&remarks.join("; "))),
     ];
-    all.extend(manner.into_iter().map(|(name, value)| differs(&name, Some(value))));
+    all.extend(free_options.into_iter().map(|(name, value)| or_different(&name, Some(value))));
     all
 }
 
@@ -212,7 +212,7 @@ fn written(of: &Measurement) -> Option<String> {
 }
 
 fn of_host(host: &Host) -> Vec<Condition> {
-    let text = |what: &str, fact: &Fact<String>| said(what, fact.value());
+    let text = |what: &str, fact: &Fact<String>| or_unknown(what, fact.value());
     let drivers = host.drivers.iter().map(|driver| match driver.version.get() {
         Some(version) => format!("{} {version}", driver.name),
         None => driver.name.clone(),
@@ -220,19 +220,19 @@ fn of_host(host: &Host) -> Vec<Condition> {
     let drivers = drivers.collect::<Vec<_>>().join(", ");
     // A parameter that one kernel lacks is not a difference.
     let parameters = host.kernel.parameters.iter();
-    let parameters = parameters.map(|(name, value)| silent(name, Some(value.clone())));
+    let parameters = parameters.map(|(name, value)| or_ignored(name, Some(value.clone())));
     let mut all = vec![
         text("host", &host.hostname),
         text("system", &host.system.product),
         text("BIOS", &host.system.bios_version),
         text("CPU", &host.cpus.model),
-        said("CPUs", host.cpus.online.get().map(|cpus| cpus.len().to_string())),
+        or_unknown("CPUs", host.cpus.online.get().map(|cpus| cpus.len().to_string())),
         text("CPU governor", &host.cpus.governor),
-        said("memory", host.memory.get().map(|bytes| bytes.binary())),
+        or_unknown("memory", host.memory.get().map(|bytes| bytes.binary())),
         text("kernel", &host.kernel.release),
         text("kernel command line", &host.kernel.command_line),
         text("distribution", &host.kernel.distribution),
-        silent("storage drivers", Some(drivers).filter(|text| !text.is_empty())),
+        or_ignored("storage drivers", Some(drivers).filter(|text| !text.is_empty())),
     ];
     all.extend(parameters);
     all
@@ -245,17 +245,17 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
     let blocks = places.iter().filter_map(|place| host.block(place.bottom.as_deref()?));
     let blocks: Vec<&BlockDevice> = blocks.collect();
     let of_drives = |what: &str, value: &dyn Fn(&Drive) -> Option<String>| {
-        said(what, joined(drives.iter().map(|drive| value(drive))))
+        or_unknown(what, joined(drives.iter().map(|drive| value(drive))))
     };
     let of_blocks = |what: &str, value: &dyn Fn(&BlockDevice) -> Option<String>| {
-        said(what, joined(blocks.iter().map(|block| value(block))))
+        or_unknown(what, joined(blocks.iter().map(|block| value(block))))
     };
     // State under load: an idle link may save power.
     let loaded = of.under_load.and_then(|at| record.snapshots.get(at)).unwrap_or(host);
     let of_links = |what: &str, value: &dyn Fn(&Link) -> Option<String>| {
         let links = drives.iter().flat_map(|drive| &drive.links);
         let links = links.filter_map(|name| loaded.link(name));
-        silent(what, joined(links.map(value)))
+        or_ignored(what, joined(links.map(value)))
     };
     let mut all = vec![
         of_drives("model", &|drive| drive.model.value()),
@@ -268,8 +268,8 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
         }),
         of_links("ASPM", &|link| link.aspm.get().map(|aspm| aspm.label().unwrap_or("off").into())),
         of_drives("NUMA node", &|drive| drive.numa_node.get().map(u32::to_string)),
-        silent("IOMMU domain", joined(drives.iter().map(|drive| iommu_domain(drive)))),
-        silent(
+        or_ignored("IOMMU domain", joined(drives.iter().map(|drive| iommu_domain(drive)))),
+        or_ignored(
             "power state",
             joined(
                 drives
@@ -279,7 +279,7 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
         ),
         of_blocks("scheduler", &|block| block.queue.scheduler.value()),
         of_blocks("nr_requests", &|block| block.queue.nr_requests.get().map(u32::to_string)),
-        silent(
+        or_ignored(
             "wbt_lat_usec",
             joined(blocks.iter().map(|block| block.queue.wbt_lat_us.get().map(u64::to_string))),
         ),
@@ -304,7 +304,7 @@ fn of_stack(host: &Host, of: &Measurement) -> Vec<Condition> {
         }
     }
     all.into_iter()
-        .map(|(what, values)| silent(what, joined(values.into_iter().map(Some))))
+        .map(|(what, values)| or_ignored(what, joined(values.into_iter().map(Some))))
         .collect()
 }
 

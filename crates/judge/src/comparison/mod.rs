@@ -22,13 +22,13 @@ use iodyno_stats::holm;
 use crate::assess::assess;
 use crate::claims::ClaimBook;
 use crate::convergence::Convergence;
-use crate::each_once::each_once;
 use crate::question::Question;
+use crate::unique::unique;
 use crate::window::{ByWindow, by_window};
 use pairing::{Group, groups};
 use sample::Sample;
 
-pub(crate) use difference::Group as Repetitions;
+pub(crate) use difference::Repetitions;
 pub use difference::{Difference, LEVEL, REPETITIONS, Reality};
 pub use differing::{Differing, NotKnown};
 pub use limit::{Limit, LimitError, Outcome, Ruling, rulings};
@@ -61,9 +61,10 @@ pub fn compare<'a>(sides: &[Side<'a>], claims: &ClaimBook) -> Comparison {
     let unlike = unlike::joined(&mut shared, &mut alone, sides.len());
     let mut rows: Vec<Row> = match unlike {
         Some(both) => shared.iter().map(|two| unlike::row(two, &both)).collect(),
-        None => {
-            shared.iter().map(|group| row(group, sides.len(), |sample| sample.counts())).collect()
-        }
+        None => shared
+            .iter()
+            .map(|group| row(group, sides.len(), |sample| sample.is_comparable()))
+            .collect(),
     };
     adjust(&mut rows);
     let (differing, not_known) = differing::differing(&shared, sides.len());
@@ -137,12 +138,14 @@ fn point(group: &Group<'_>) -> Point {
     }
 }
 
-/// Builds a row; `counts` selects the repetitions to compare.
-fn row(group: &Group<'_>, sides: usize, counts: fn(&Sample<'_>) -> bool) -> Row {
+/// Builds a row; `is_comparable` selects the repetitions to compare.
+fn row(group: &Group<'_>, sides: usize, is_comparable: fn(&Sample<'_>) -> bool) -> Row {
     let all: Vec<Vec<&Sample<'_>>> = (0..sides).map(|side| group.of_side(side).collect()).collect();
     let counted: Vec<Vec<&Sample<'_>>> = all
         .iter()
-        .map(|samples| distinct(samples).into_iter().filter(|sample| counts(sample)).collect())
+        .map(|samples| {
+            distinct(samples).into_iter().filter(|sample| is_comparable(sample)).collect()
+        })
         .collect();
     let first = counted.iter().position(|samples| !samples.is_empty());
     let cell = |side: usize| {
@@ -197,7 +200,7 @@ fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
 
 fn reasons(samples: &[&Sample<'_>]) -> Vec<Reason> {
     // Repetitions share many reservations.
-    let reasons = each_once(samples.iter().flat_map(|sample| &sample.reasons));
+    let reasons = unique(samples.iter().flat_map(|sample| &sample.reasons));
     let mut reasons: Vec<Reason> = reasons.into_iter().cloned().collect();
     reasons.sort_by_key(|reason| Reverse(reason.validity));
     reasons

@@ -33,14 +33,17 @@ impl Group<'_> {
 /// Groups samples by workload, then by options that vary within a run, then by target; sorted drive
 /// by drive, in the order of the first side's jobs, then of the others'.
 pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
-    settle(&mut samples);
+    complete_partial_keys(&mut samples);
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (key, of_key) in parted(samples, |sample| sample.key.clone()) {
+    for (key, of_key) in partition_by(samples, |sample| sample.key.clone()) {
         let varying = varying(&of_key);
         let variant = |sample: &Sample<'_>| -> Vec<(String, Option<String>)> {
-            varying.iter().map(|name| (name.clone(), sample.manner.get(name).cloned())).collect()
+            varying
+                .iter()
+                .map(|name| (name.clone(), sample.free_options.get(name).cloned()))
+                .collect()
         };
-        for (variant, of_variant) in parted(of_key, variant) {
+        for (variant, of_variant) in partition_by(of_key, variant) {
             for (place, samples) in by_place(of_variant) {
                 let (key, variant) = (key.clone(), variant.clone());
                 let place = place.filter(|place| !place.is_empty());
@@ -77,7 +80,7 @@ fn sort(groups: &mut [Group<'_>]) {
 }
 
 /// Partitions items by the key `by`, in order of first occurrence.
-fn parted<T, K: Ord + Clone>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+fn partition_by<T, K: Ord + Clone>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
     let mut at: BTreeMap<K, usize> = BTreeMap::new();
     let mut parts: Vec<(K, Vec<T>)> = Vec::new();
     for item in items {
@@ -94,7 +97,7 @@ fn parted<T, K: Ord + Clone>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec
 /// Completes partial workloads: if a report does not describe a workload completely, and exactly
 /// one workload of each other side matches, it is taken for that one; if those of several sides
 /// contradict each other, it is left alone.
-fn settle(samples: &mut [Sample<'_>]) {
+fn complete_partial_keys(samples: &mut [Sample<'_>]) {
     let mut seen = BTreeSet::new();
     let mut kinds: Vec<(usize, Key, &str)> = Vec::new();
     for sample in samples.iter() {
@@ -173,9 +176,12 @@ fn varying(samples: &[Sample<'_>]) -> BTreeSet<String> {
     for one in samples {
         // Values that differ at all differ from the first.
         let first = *firsts.entry((std::ptr::from_ref(one.record), &one.place)).or_insert(one);
-        let names = one.manner.keys().chain(first.manner.keys());
-        varying
-            .extend(names.filter(|name| one.manner.get(*name) != first.manner.get(*name)).cloned());
+        let names = one.free_options.keys().chain(first.free_options.keys());
+        varying.extend(
+            names
+                .filter(|name| one.free_options.get(*name) != first.free_options.get(*name))
+                .cloned(),
+        );
     }
     varying
 }
@@ -232,7 +238,7 @@ fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_
     let row = |sample: &Sample<'_>| {
         row_of.get(&(sample.side, sample.place.clone())).copied().unwrap_or(rows.len())
     };
-    let mut parts = parted(samples, row);
+    let mut parts = partition_by(samples, row);
     parts.sort_by_key(|(row, _)| *row);
     parts.into_iter().map(|(row, samples)| (rows.get(row).cloned(), samples)).collect()
 }

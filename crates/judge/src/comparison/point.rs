@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Direction, Measurement, Workload};
 
-use crate::shape::{Shape, is_of_shape};
+use crate::shape::{Shape, is_workload_option};
 
 /// Options that set place, time, duration or logging, not the workload.
 const NOT_OF_WORKLOADS: [&str; 18] = [
@@ -68,12 +68,12 @@ impl Key {
             shape: shape.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             name: None,
         };
-        key.name = (!key.tells()).then(|| measurement.name.clone());
+        key.name = (!key.is_identifying()).then(|| measurement.name.clone());
         key
     }
 
     /// Returns true if it identifies a workload without a name.
-    fn tells(&self) -> bool {
+    fn is_identifying(&self) -> bool {
         let sizes = ["bs", "bsrange", "bssplit"];
         let size = self.bs.is_some() || sizes.iter().any(|name| self.shape.contains_key(*name));
         self.rw.is_some() && size
@@ -81,7 +81,7 @@ impl Key {
 
     /// Returns true if part of it is not known.
     pub(super) fn is_partial(&self) -> bool {
-        !self.tells()
+        !self.is_identifying()
             || self.depth == Depth::Unknown
             || (self.numjobs.is_none() && self.depth != Depth::Searched)
     }
@@ -94,7 +94,7 @@ impl Key {
             (a, b) if a == b => a,
             _ => return None,
         };
-        let both_tell = self.tells() && other.tells();
+        let both_tell = self.is_identifying() && other.is_identifying();
         if self.direction != other.direction
             || clash(&self.bs, &other.bs)
             || clash(&self.numjobs, &other.numjobs)
@@ -104,7 +104,7 @@ impl Key {
         {
             return None;
         }
-        let (more, less) = if self.tells() { (self, other) } else { (other, self) };
+        let (more, less) = if self.is_identifying() { (self, other) } else { (other, self) };
         let mut joined = Self {
             direction: self.direction,
             rw: more.rw.clone().or_else(|| less.rw.clone()),
@@ -114,7 +114,7 @@ impl Key {
             shape: more.shape.clone(),
             name: more.name.clone().or_else(|| less.name.clone()),
         };
-        if joined.tells() {
+        if joined.is_identifying() {
             joined.name = None;
         }
         Some(joined)
@@ -142,15 +142,15 @@ fn clash<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
 }
 
 /// Returns the options that may differ without making another workload, by fio's names.
-pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
+pub(super) fn free_options(of: &Measurement) -> BTreeMap<String, String> {
     let workload = &of.workload;
-    let mut manner: BTreeMap<String, String> = workload
+    let mut free_options: BTreeMap<String, String> = workload
         .options
         .iter()
         .filter(|(name, _)| {
             let logs =
                 name.starts_with("log_") || (name.starts_with("write_") && name.ends_with("_log"));
-            !is_of_shape(name)
+            !is_workload_option(name)
                 && !logs
                 && !NOT_OF_WORKLOADS.contains(&name.as_str())
                 && *name != "size"
@@ -161,8 +161,9 @@ pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
     let size = workload.size.map(|bytes| bytes.to_string());
     let size = size.or_else(|| workload.options.get("size").cloned());
     let known = [("ioengine", workload.ioengine.clone()), ("direct", direct), ("size", size)];
-    manner.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-    manner
+    free_options
+        .extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    free_options
 }
 
 /// Directions of a measurement; for a failed one, those that were asked for.

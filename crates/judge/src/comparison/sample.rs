@@ -7,10 +7,10 @@ use iodyno_model::{
     Spread, Validity,
 };
 
-use super::point::{Key, directions, manner};
+use super::point::{Key, directions, free_options};
 use super::quantity::Quantity;
-use crate::each_once::each_once;
 use crate::measured::searched;
+use crate::unique::unique;
 use crate::window::ByWindow;
 use crate::yardsticks::identity;
 
@@ -22,7 +22,7 @@ pub(super) struct Sample<'a> {
     pub(super) key: Key,
     /// Targets, or their serial numbers.
     pub(super) place: Vec<String>,
-    pub(super) manner: BTreeMap<String, String>,
+    pub(super) free_options: BTreeMap<String, String>,
     /// One measurement, or the jobs of a phase that a report lists separately (fio's clones).
     pub(super) jobs: Vec<&'a Measurement>,
     pub(super) validity: Validity,
@@ -41,14 +41,14 @@ impl<'a> Sample<'a> {
         for (index, of) in record.measurements.iter().enumerate() {
             let judged = window.of[index].iter().filter_map(|at| by_index.get(at));
             let judged: Vec<_> = judged.collect();
-            let reasons = each_once(judged.iter().flat_map(|judged| judged.reasons.clone()));
+            let reasons = unique(judged.iter().flat_map(|judged| judged.reasons.clone()));
             let validity = judged.iter().map(|judged| judged.validity).max();
             singles.extend(directions(of).into_iter().map(|direction| Self {
                 side,
                 record,
                 key: Key::of(of, direction, searched.contains(of.name.as_str())),
                 place: place(record, of),
-                manner: manner(of),
+                free_options: free_options(of),
                 jobs: vec![of],
                 validity: validity.unwrap_or(Validity::Valid),
                 reasons: reasons.clone(),
@@ -77,7 +77,8 @@ impl<'a> Sample<'a> {
                 single.place.push(single.first().name.clone());
             }
             let phase = single.first().phase;
-            let like = (single.key.clone(), single.place.clone(), single.manner.clone(), phase);
+            let like =
+                (single.key.clone(), single.place.clone(), single.free_options.clone(), phase);
             let alike = made.entry(like).or_default();
             let is_one =
                 |at: &&usize| samples[**at].jobs.iter().all(|job| at_once(job, single.first()));
@@ -109,7 +110,7 @@ impl<'a> Sample<'a> {
     fn join(&mut self, other: Self) {
         self.jobs.extend(other.jobs);
         self.validity = self.validity.max(other.validity);
-        self.reasons = each_once(self.reasons.drain(..).chain(other.reasons));
+        self.reasons = unique(self.reasons.drain(..).chain(other.reasons));
     }
 
     /// Why it has no result.
@@ -118,7 +119,7 @@ impl<'a> Sample<'a> {
     }
 
     /// Returns true if its figures may be compared.
-    pub(super) fn counts(&self) -> bool {
+    pub(super) fn is_comparable(&self) -> bool {
         self.validity != Validity::Invalid && self.failure().is_none()
     }
 

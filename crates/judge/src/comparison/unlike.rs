@@ -56,14 +56,14 @@ fn is_written(sample: &Sample<'_>) -> bool {
 
 /// Selects the repetitions that count in such a pair: those that are invalid only for unwritten
 /// blocks, too.
-fn counts(sample: &Sample<'_>) -> bool {
+fn is_comparable(sample: &Sample<'_>) -> bool {
     let invalid = sample.reasons.iter().filter(|one| one.validity == Validity::Invalid);
     sample.failure().is_none() && invalid.into_iter().all(|one| one.rule == EMPTY)
 }
 
 /// Builds the row of a pair, without a test: the workloads are known to differ.
 pub(super) fn row(two: &Group<'_>, [first, second]: &[Point; 2]) -> Row {
-    let mut row = super::row(two, 2, counts);
+    let mut row = super::row(two, 2, is_comparable);
     row.point = first.clone();
     row.unlike = Some(second.clone());
     for of in row.figures.iter_mut().flat_map(|figure| figure.differences.iter_mut().flatten()) {

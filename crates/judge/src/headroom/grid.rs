@@ -13,26 +13,26 @@ const COARSE: usize = 5;
 const NEIGHBOURS: usize = 4;
 
 /// Steps of the maximum writes, and of the maximum reads.
-pub(super) type At = (usize, usize);
+pub(super) type GridPoint = (usize, usize);
 
 /// Measured loads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Grid {
     /// Logarithm of the p99 of each load that was measured; `None`: a rate was not reached.
-    pub(super) known: BTreeMap<At, Option<f64>>,
+    pub(super) known: BTreeMap<GridPoint, Option<f64>>,
     /// Loads that failed.
-    pub(super) failed: BTreeSet<At>,
+    pub(super) failed: BTreeSet<GridPoint>,
 }
 
 /// All loads, by writes and then by reads.
-pub(super) fn all() -> impl Iterator<Item = At> {
+pub(super) fn all() -> impl Iterator<Item = GridPoint> {
     (0..=STEPS).flat_map(|writes| (0..=STEPS).map(move |reads| (writes, reads)))
 }
 
 impl Grid {
     /// Returns the next load to measure, of `points` in all; `bound` is the logarithm of the p99
     /// bound. Light loads come first and show which heavy ones need not be tried.
-    pub(super) fn next(&self, points: usize, bound: f64) -> Option<At> {
+    pub(super) fn next(&self, points: usize, bound: f64) -> Option<GridPoint> {
         if self.known.len() + self.failed.len() >= points {
             return None;
         }
@@ -41,22 +41,24 @@ impl Grid {
                 !self.known.contains_key(at) && !self.failed.contains(at) && !self.is_beyond(*at)
             })
         };
-        let is_coarse = |at: &At| at.0.is_multiple_of(COARSE) && at.1.is_multiple_of(COARSE);
+        let is_coarse = |at: &GridPoint| at.0.is_multiple_of(COARSE) && at.1.is_multiple_of(COARSE);
         let first = open().filter(is_coarse).min_by_key(|at| (at.0 + at.1, at.0));
         first.or_else(|| {
-            open().max_by(|a, b| self.worth(*a, bound).total_cmp(&self.worth(*b, bound)))
+            open().max_by(|a, b| {
+                self.value_of_measuring(*a, bound).total_cmp(&self.value_of_measuring(*b, bound))
+            })
         })
     }
 
     /// Returns true if a load with no more of either was not reached.
-    fn is_beyond(&self, at: At) -> bool {
+    fn is_beyond(&self, at: GridPoint) -> bool {
         let mut missed = self.known.iter().filter(|(_, p99)| p99.is_none());
         missed.any(|((writes, reads), _)| *writes <= at.0 && *reads <= at.1)
     }
 
     /// Value of measuring a load: higher the farther it is from measured ones, the more the p99
     /// changes there, and if the bound is crossed there.
-    fn worth(&self, at: At, bound: f64) -> f64 {
+    fn value_of_measuring(&self, at: GridPoint, bound: f64) -> f64 {
         let slowest = self.reached().map(|(_, p99)| p99).fold(f64::NEG_INFINITY, f64::max);
         let mut near: Vec<(f64, f64)> = self
             .known
@@ -72,13 +74,13 @@ impl Grid {
         nearest * (1.0 + (greatest - least).min(1.0) + f64::from(is_at_bound))
     }
 
-    fn reached(&self) -> impl Iterator<Item = (At, f64)> {
+    fn reached(&self) -> impl Iterator<Item = (GridPoint, f64)> {
         self.known.iter().filter_map(|(at, p99)| Some((*at, (*p99)?)))
     }
 
     /// Returns the logarithm of the p99 at a load, measured or interpolated; `None`: presumably not
     /// reached.
-    pub(super) fn p99(&self, at: At) -> Option<f64> {
+    pub(super) fn p99(&self, at: GridPoint) -> Option<f64> {
         if let Some(known) = self.known.get(&at) {
             return *known;
         }
@@ -101,7 +103,11 @@ impl Grid {
 
     /// Returns how far along `path`, in steps, the p99 keeps the bound, and true if the next load
     /// is not reached. `None`: not even the start keeps it.
-    pub(super) fn limit(&self, bound: f64, path: impl Fn(usize) -> At) -> Option<(f64, bool)> {
+    pub(super) fn limit(
+        &self,
+        bound: f64,
+        path: impl Fn(usize) -> GridPoint,
+    ) -> Option<(f64, bool)> {
         let mut before = None;
         for step in 0..=STEPS {
             let here = self.p99(path(step));
@@ -118,11 +124,11 @@ impl Grid {
     }
 }
 
-fn float((writes, reads): At) -> (f64, f64) {
+fn float((writes, reads): GridPoint) -> (f64, f64) {
     (writes as f64, reads as f64)
 }
 
-fn distance(a: At, b: At) -> f64 {
+fn distance(a: GridPoint, b: GridPoint) -> f64 {
     let (a, b) = (float(a), float(b));
     (a.0 - b.0).hypot(a.1 - b.1)
 }

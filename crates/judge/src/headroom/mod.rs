@@ -15,7 +15,7 @@ use iodyno_model::{
     Measurement,
 };
 
-use self::grid::{At, Grid, STEPS, all};
+use self::grid::{Grid, GridPoint, STEPS, all};
 use crate::convergence::is_whole;
 use crate::fit::percentile;
 use crate::tail::tail_of;
@@ -49,16 +49,16 @@ pub struct LoadSurface {
     points: usize,
     sync: bool,
     bound_ns: u64,
-    most_writes: Most,
-    most_reads: Most,
+    most_writes: Maximum,
+    most_reads: Maximum,
     grid: Grid,
     /// Index and p99 of the reads of each measured load.
-    measured: BTreeMap<At, (usize, Option<Estimate>)>,
+    measured: BTreeMap<GridPoint, (usize, Option<Estimate>)>,
 }
 
 /// Maximum rate of one kind alone, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-enum Most {
+enum Maximum {
     /// Not measured yet.
     #[default]
     Open,
@@ -66,7 +66,7 @@ enum Most {
     Known(f64),
 }
 
-impl Most {
+impl Maximum {
     const fn known(self) -> Option<f64> {
         match self {
             Self::Known(rate) => Some(rate),
@@ -98,12 +98,13 @@ impl LoadSurface {
                 false => of.result(Direction::Write).and_then(|result| result.bandwidth),
             };
             let most = match rate.filter(|rate| rate.value > 0.0 && is_whole(of)) {
-                Some(rate) => Most::Known(rate.value),
-                None => Most::Failed,
+                Some(rate) => Maximum::Known(rate.value),
+                None => Maximum::Failed,
             };
             if is_read { surface.most_reads = most } else { surface.most_writes = most }
         }
-        if let (Most::Known(writes), Most::Known(reads)) = (surface.most_writes, surface.most_reads)
+        if let (Maximum::Known(writes), Maximum::Known(reads)) =
+            (surface.most_writes, surface.most_reads)
         {
             phases.values().for_each(|phase| surface.add(phase, (writes, reads)));
         }
@@ -158,21 +159,21 @@ impl LoadSurface {
     /// Returns the next load to measure; `None`: all are measured, or one of the maxima failed.
     pub fn next(&self) -> Option<LoadStep> {
         match (self.most_writes, self.most_reads) {
-            (Most::Open, _) => Some(LoadStep::MostWrites),
-            (Most::Known(_), Most::Open) => Some(LoadStep::MostReads),
-            (Most::Known(_), Most::Known(_)) => {
+            (Maximum::Open, _) => Some(LoadStep::MostWrites),
+            (Maximum::Known(_), Maximum::Open) => Some(LoadStep::MostReads),
+            (Maximum::Known(_), Maximum::Known(_)) => {
                 let (write_bytes_per_s, read_iops) =
                     self.rates(self.grid.next(self.points, self.bound())?)?;
                 Some(LoadStep::Rates { write_bytes_per_s, read_iops })
             }
-            (Most::Failed, _) | (Most::Known(_), Most::Failed) => None,
+            (Maximum::Failed, _) | (Maximum::Known(_), Maximum::Failed) => None,
         }
     }
 
     /// Returns how many points may still be measured, the maxima included.
     pub fn left(&self) -> usize {
         let most = [self.most_writes, self.most_reads];
-        let open = most.iter().filter(|most| **most == Most::Open).count();
+        let open = most.iter().filter(|most| **most == Maximum::Open).count();
         open + self.points.saturating_sub(self.grid.known.len() + self.grid.failed.len())
     }
 
@@ -181,7 +182,7 @@ impl LoadSurface {
     }
 
     /// Bytes written per second and reads per second of a load.
-    fn rates(&self, (writes, reads): At) -> Option<(f64, f64)> {
+    fn rates(&self, (writes, reads): GridPoint) -> Option<(f64, f64)> {
         let share = |part: usize| part as f64 / STEPS as f64;
         let most_reads = self.most_reads.known()?;
         let few = (FEW_READS * most_reads).max(1.0);
@@ -194,14 +195,14 @@ impl LoadSurface {
     pub fn headroom(&self, target: &str) -> Option<Headroom> {
         let (most_writes, most_reads) = (self.most_writes.known()?, self.most_reads.known()?);
         self.measured.values().find_map(|(_, p99)| *p99)?;
-        let load = |path: fn(usize) -> At| {
+        let load = |path: fn(usize) -> GridPoint| {
             let (parts, is_most) = self.grid.limit(self.bound(), path)?;
             let (share, end) = (parts / STEPS as f64, path(STEPS));
             let of = |part: usize, most: f64| if part == 0 { 0.0 } else { share * most };
             let (write_bytes_per_s, read_iops) = (of(end.0, most_writes), of(end.1, most_reads));
             Some(Load { write_bytes_per_s, read_iops, is_most })
         };
-        let cell = |at: At| {
+        let cell = |at: GridPoint| {
             let (write_bytes_per_s, read_iops) = self.rates(at)?;
             let measured = self.measured.get(&at);
             let p99_ns = match measured {

@@ -5,13 +5,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::case::{Case, FEW, is_of_question};
+use super::case_context::{CaseContext, Reach};
 use super::contrast::{Change, Contrast, Effect, ROUNDS};
 use super::cpu::is_passthrough;
 use super::notes;
-use super::repetition::{once_more, pooled, worth_repeating};
+use super::repetition::{basics_to_repeat, pooled, worth_repeating};
+use super::sentences;
 use super::suspect::{Limiter, Standing, Suspect};
-use super::weigh::{Reach, Scene};
-use super::words;
 use crate::assess::assess;
 use crate::ceiling::{Bound, Ceiling, ceilings};
 use crate::claims::ClaimBook;
@@ -136,7 +136,7 @@ pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
 
 /// Key of cases of which only one is explained.
 fn kind(record: usize, case: &Case<'_>) -> String {
-    let of = case.of_run();
+    let of = case.measurement();
     let link = case.own_link().map(|link| link.label());
     // Rates of single targets are specific to each target.
     let alone = if of.targets.len() == 1 { of.targets.first() } else { None };
@@ -152,7 +152,7 @@ fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
         return case.drive_count > than.drive_count;
     }
     // A rate-limited job has not reached its limiter.
-    let is_paced = |case: &Case<'_>| is_paced(case.of_run());
+    let is_paced = |case: &Case<'_>| is_paced(case.measurement());
     if is_paced(case) != is_paced(than) {
         return is_paced(than);
     }
@@ -186,33 +186,34 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
         others.iter().filter_map(|other| Contrast::of(&case, other)).collect();
     contrasts.retain(|contrast| !is_of_another_empty_drive(&case, contrast));
     let ceilings = ceilings(&case, &others, evidence.claims);
-    let scene = Scene {
+    let context = CaseContext {
         case: &case,
         others: &others,
         contrasts: &contrasts,
         ceilings: &ceilings,
         claims: evidence.claims,
     };
-    let suspects = scene.suspects();
+    let suspects = context.suspects();
     let rates = unlike(&case, &others);
     let answer = match rates.is_empty() {
-        true => decide(&scene, &suspects, evidence),
+        true => decide(&context, &suspects, evidence),
         false => Answer::Unlike { rates },
     };
     let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
-    let mut notes = notes::notes(&scene, &judged);
-    notes.extend(scene.untested_neighbours(&answer, &suspects));
-    let sentence = words::sentence(&scene, &answer, &suspects, &judged);
-    let advice = words::advice(&scene, &answer, &judged);
-    let below = words::below_par(&judged);
+    let mut notes = notes::notes(&context, &judged);
+    notes.extend(context.untested_neighbours(&answer, &suspects));
+    let sentence = sentences::sentence(&context, &answer, &suspects, &judged);
+    let advice = sentences::advice(&context, &answer, &judged);
+    let below = sentences::below_par(&judged);
     let mut reasons = judged.reasons;
     if case.repetitions.len() > 1 {
         reasons
             .iter_mut()
             .for_each(|reason| reason.why.insert_str(0, "of the first measurement: "));
     }
-    let ceilings = ceilings.iter().filter(|ceiling| !scene.is_exceeded(ceiling)).cloned().collect();
+    let ceilings =
+        ceilings.iter().filter(|ceiling| !context.is_exceeded(ceiling)).cloned().collect();
     Some(Explanation {
         validity: judged.validity,
         reasons,
@@ -231,7 +232,7 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
 /// Returns true for an empty drive other than the one in question: it shows the rate without flash
 /// only of itself.
 fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
-    let (ours, theirs) = (&case.of_run().targets, &contrast.other.of_run().targets);
+    let (ours, theirs) = (&case.measurement().targets, &contrast.other.measurement().targets);
     matches!(contrast.change, Change::Blocks(..))
         && std::ptr::eq(case.record, contrast.other.record)
         && ours != theirs
@@ -240,12 +241,12 @@ fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
 /// Returns the rates of `case` and of those without any known difference from it, if they are not
 /// equal; else none.
 fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
-    let of = case.of_run();
+    let of = case.measurement();
     if is_of_question(case.record) || of.round.is_some() {
         return Vec::new();
     }
     let is_same = |other: &&Case<'_>| {
-        let theirs = other.of_run();
+        let theirs = other.measurement();
         std::ptr::eq(case.record, other.record)
             && (&theirs.workload, &theirs.targets) == (&of.workload, &of.targets)
             && theirs.conditions.written == of.conditions.written
@@ -263,7 +264,7 @@ fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
 }
 
 /// Names the limiter, asks for an experiment, or lists the candidates.
-fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) -> Answer {
+fn decide(context: &CaseContext<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) -> Answer {
     let is_possible = |experiment: Experiment| evidence.possible.contains(&experiment);
     // These are cheap, and everything else builds on them.
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
@@ -271,21 +272,21 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
         return Answer::Experiment(basic);
     }
     // At least A, B and A again: one of each may be noise.
-    let again = once_more(scene, evidence.repeats);
+    let again = basics_to_repeat(context, evidence.repeats);
     if !again.is_empty() {
         return Answer::Repetition(again);
     }
     let confirmed =
         suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
     if let Some(suspect) = confirmed {
-        let again = worth_repeating(scene, &[(suspect.limiter, None)], evidence.repeats);
+        let again = worth_repeating(context, &[(suspect.limiter, None)], evidence.repeats);
         if !again.is_empty() {
             return Answer::Repetition(again);
         }
-        let more = telling_more(scene, suspect.limiter, suspects).iter();
+        let more = follow_ups(context, suspect.limiter, suspects).iter();
         return match more.copied().find(|experiment| is_possible(*experiment)) {
             Some(experiment) => Answer::Experiment(experiment),
-            None => named(scene, suspect.limiter),
+            None => named(context, suspect.limiter),
         };
     }
     let open: Vec<(Limiter, Experiment)> = suspects
@@ -301,7 +302,7 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
         return Answer::Experiment(*experiment);
     }
     let waiting: Vec<_> = open.iter().map(|(of, experiment)| (*of, Some(*experiment))).collect();
-    let again = worth_repeating(scene, &waiting, evidence.repeats);
+    let again = worth_repeating(context, &waiting, evidence.repeats);
     match open.as_slice() {
         [(limiter, experiment)] => {
             // Find out which of the drive's limits it is, and if it is the drive's own.
@@ -317,7 +318,7 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
             match kinds.iter().find(|kind| is_possible(**kind)) {
                 Some(kind) => Answer::Experiment(*kind),
                 None if !again.is_empty() => Answer::Repetition(again),
-                None => named(scene, *limiter),
+                None => named(context, *limiter),
             }
         }
         _ if !again.is_empty() => Answer::Repetition(again),
@@ -329,13 +330,13 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
 }
 
 /// Experiments that show more about a limiter that is already named: how its time is spent.
-fn telling_more(
-    scene: &Scene<'_, '_>,
+fn follow_ups(
+    context: &CaseContext<'_, '_>,
     limiter: Limiter,
     suspects: &[Suspect],
 ) -> &'static [Experiment] {
     let awake = Suspect::open(Limiter::PowerSaving, Experiment::KeptAwake);
-    let few = scene.case.outstanding().is_some_and(|count| count <= FEW);
+    let few = context.case.outstanding().is_some_and(|count| count <= FEW);
     match limiter {
         // At low depth, I/Os also wait for devices to wake up, for the completion interrupt, and
         // for the kernel.
@@ -349,15 +350,15 @@ fn telling_more(
     }
 }
 
-fn named(scene: &Scene<'_, '_>, limiter: Limiter) -> Answer {
-    let next = next(scene, limiter);
-    Answer::Named { limiter, next, is_probable: is_probable(scene, limiter) }
+fn named(context: &CaseContext<'_, '_>, limiter: Limiter) -> Answer {
+    let next = next(context, limiter);
+    Answer::Named { limiter, next, is_probable: is_probable(context, limiter) }
 }
 
 /// Returns true if a limiter is only supported by changes that were measured once.
-fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
+fn is_probable(context: &CaseContext<'_, '_>, limiter: Limiter) -> bool {
     let is_surely = |bound: Bound| {
-        let reach = scene.ceiling(bound).and_then(|ceiling| scene.reach(ceiling));
+        let reach = context.ceiling(bound).and_then(|ceiling| context.reach(ceiling));
         reach == Some(Reach::Surely)
     };
     let speaks = |change: &Change| match limiter {
@@ -387,7 +388,7 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
         Limiter::Drive => Some(Bound::Claim),
         _ => None,
     };
-    let mut once = scene.contrasts.iter().filter(|of| speaks(&of.change)).peekable();
+    let mut once = context.contrasts.iter().filter(|of| speaks(&of.change)).peekable();
     !own.is_some_and(is_surely)
         && once.peek().is_some()
         && once.all(|of| of.times() < ROUNDS || of.effect() == Effect::Unclear)
@@ -395,8 +396,8 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
 
 /// Returns the gain of an experiment that removed the limiter, else the lowest ceiling above the
 /// rate that is not the limiter's own.
-fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
-    let rate = scene.case.rate.value;
+fn next(context: &CaseContext<'_, '_>, limiter: Limiter) -> Option<Next> {
+    let rate = context.case.rate.value;
     let relieves = |change: &Change| match (limiter, change) {
         (Limiter::Depth, Change::Depth(from, to) | Change::Jobs(from, to))
         | (Limiter::Cpu, Change::Jobs(from, to)) => to > from,
@@ -410,7 +411,7 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
         (Limiter::Cpu, change) if is_passthrough(change) => true,
         _ => false,
     };
-    let relieved = scene.contrasts.iter().filter(|contrast| relieves(&contrast.change));
+    let relieved = context.contrasts.iter().filter(|contrast| relieves(&contrast.change));
     let best = relieved.max_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value));
     if let Some(best) = best.filter(|best| best.ratio.value > NO_GAIN) {
         let what = format!("{}: {}", best.title(), best.outcome());
@@ -427,13 +428,13 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
         _ => matches!(bound, Bound::Depth | Bound::Queue),
     };
     // A claim does not apply to unwritten blocks.
-    let empty = scene.case.blocks == WrittenState::Unwritten;
-    let above = scene.ceilings.iter().filter(|ceiling| {
+    let empty = context.case.blocks == WrittenState::Unwritten;
+    let above = context.ceilings.iter().filter(|ceiling| {
         !own(ceiling.bound)
             && ceiling.value > rate * NO_GAIN
             && !(empty && ceiling.bound == Bound::Claim)
     });
     let ceiling = above.min_by(|a, b| a.value.total_cmp(&b.value))?;
-    let what = format!("{} ({})", super::figure(scene.case.metric, ceiling.value), ceiling.what);
+    let what = format!("{} ({})", super::figure(context.case.metric, ceiling.value), ceiling.what);
     Some(Next { what, gain: ceiling.value / rate - 1.0, measured: false })
 }

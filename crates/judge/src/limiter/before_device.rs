@@ -3,8 +3,8 @@
 use iodyno_model::{Experiment, format_duration_ns};
 
 use super::bottlenecks::{BUSY, cpu_share};
+use super::case_context::CaseContext;
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 use crate::ceiling::queue_slots;
 use crate::figures::percent;
 use crate::measured::is_paced;
@@ -14,13 +14,13 @@ const IDLE: f64 = 0.2;
 /// From this share of an I/O's time in driver and device on, the device is what it waits for.
 const MOST: f64 = 0.5;
 
-impl Scene<'_, '_> {
+impl CaseContext<'_, '_> {
     /// Suspects the host if the device is idle while I/Os wait. A device that is never idle may
     /// also have a queue before it, which is then its own doing, unless the queue is too short for
     /// the depth asked for, so that the device never gets it.
     pub(super) fn before_device(&self) -> Option<Suspect> {
-        let of = self.case.of_run();
-        let at = self.case.whereabouts()?;
+        let of = self.case.measurement();
+        let at = self.case.io_times()?;
         let text = format_duration_ns;
         if at.device >= MOST * at.whole {
             let why = format!(

@@ -58,7 +58,7 @@ impl CpuShare {
 /// CPUs share them, so no single thread shows it.
 pub(crate) fn cpu_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShare> {
     let cpu = of.cpu?;
-    let allowed = host.and_then(control_group::cpus);
+    let allowed = host.and_then(control_group::allowed_cpus);
     let own = Some(of.conditions.cpus.len() as f64).filter(|count| *count > 0.0);
     let jobs = || Some(of.workload.numjobs?.saturating_mul(of.targets.len().max(1) as u32));
     let threads = of.conditions.threads.or_else(jobs).unwrap_or(1);

@@ -4,8 +4,8 @@ use iodyno_model::{VolumeLimit, format_duration_ns};
 
 use super::bottlenecks::volume_exceeded;
 use super::case::Case;
+use super::case_context::CaseContext;
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 
 /// If a limit is exceeded for this share of a measurement, it is the limiter.
 const LIMITS: f64 = 0.1;
@@ -17,14 +17,14 @@ impl Case<'_> {
     /// Time that its volumes demanded more than each of their limits, us, the longest first;
     /// `None`: not counted.
     pub(super) fn exceeded(&self) -> Option<Vec<(VolumeLimit, u64)>> {
-        let of_one = |name: &str| volume_exceeded(self.record, self.of_run(), name);
+        let of_one = |name: &str| volume_exceeded(self.record, self.measurement(), name);
         let mut all: Vec<_> = self.drives.iter().filter_map(|drive| of_one(&drive.name)).collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.first().map(|(_, us)| *us)));
         all.into_iter().next()
     }
 }
 
-impl Scene<'_, '_> {
+impl CaseContext<'_, '_> {
     /// Decided by the volumes' own counters.
     pub(super) fn contract(&self) -> Option<Suspect> {
         let exceeded = self.case.exceeded()?;
@@ -32,11 +32,11 @@ impl Scene<'_, '_> {
             let why = "its volume was never above a limit of its own or of the instance";
             return Some(Suspect::cleared(Limiter::Contract, why));
         };
-        let (above_ns, whole_ns) = (*us as f64 * 1e3, self.case.of_run().duration_ns? as f64);
+        let (above_ns, whole_ns) = (*us as f64 * 1e3, self.case.measurement().duration_ns? as f64);
         if above_ns < LIMITS * whole_ns {
             return None;
         }
-        let times = self.case.of_run().conditions.above_limits.iter();
+        let times = self.case.measurement().conditions.above_limits.iter();
         let times = times.filter(|one| one.limit == *limit).take(MOST_TIMES);
         let times: Vec<String> = times.map(|one| format!(", {one}")).collect();
         let why = format!(

@@ -4,9 +4,9 @@ use iodyno_model::{Experiment, Metric};
 
 use super::bottlenecks::{BUSY, cpu_share, saturated};
 use super::case::{Case, figure};
+use super::case_context::CaseContext;
 use super::contrast::{Change, Effect, PASSTHROUGH};
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 
 /// Up to this rate CPU time is no limit: one thread submits three times as many, I/Os per second.
 const IDLE_CPU_IOPS: f64 = 40_000.0;
@@ -15,12 +15,12 @@ const MUCH_FASTER: f64 = 1.4;
 /// The same for I/Os in another direction, which cost about as much.
 const FAR_FASTER: f64 = 3.0;
 
-impl<'a> Scene<'a, '_> {
+impl<'a> CaseContext<'a, '_> {
     pub(super) fn cpu(&self) -> Option<Suspect> {
         let case = self.case;
         let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
         let (deeper, jobs) = (self.deeper(), self.more_jobs());
-        let share = cpu_share(case.host(), case.of_run());
+        let share = cpu_share(case.host(), case.measurement());
         if let Some(share) = share.filter(|share| share.share() < BUSY) {
             return cleared(share.text());
         }
@@ -29,7 +29,7 @@ impl<'a> Scene<'a, '_> {
             let threads = deeper.is_some_and(|(effect, deeper)| {
                 effect != Effect::Grew || deeper.ratio.high() < contrast.ratio.low()
             });
-            let is_full = saturated(case.host(), case.of_run()) == Some(true);
+            let is_full = saturated(case.host(), case.measurement()) == Some(true);
             if is_full || (threads && case.depth != Some(1)) {
                 let share = share.map(|share| format!("; {}", share.text())).unwrap_or_default();
                 let why = format!("{}: {}{share}", contrast.title(), contrast.outcome());
@@ -64,22 +64,22 @@ impl<'a> Scene<'a, '_> {
     }
 
     fn all_cpus_busy(&self) -> bool {
-        let used = self.case.of_run().cpu.map(|cpu| cpu.user + cpu.system);
+        let used = self.case.measurement().cpu.map(|cpu| cpu.user + cpu.system);
         let online = self.case.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
         used.zip(online).is_some_and(|(used, online)| used >= 0.9 * online as f64)
     }
 
     /// Returns another case with no more jobs and the same block size that was much faster.
     fn faster_with_no_more(&self) -> Option<&Case<'a>> {
-        let (ours, bs) = (self.case, self.case.of_run().workload.bs?);
+        let (ours, bs) = (self.case, self.case.measurement().workload.bs?);
         self.others.iter().find(|other| {
-            other.of_run().workload.bs == Some(bs)
+            other.measurement().workload.bs == Some(bs)
                 && other.metric == ours.metric
                 && other.depth <= ours.depth
                 && other.jobs <= ours.jobs
                 && other.rate.value
                     >= ours.rate.value
-                        * match other.of_run().workload.rw == ours.of_run().workload.rw {
+                        * match other.measurement().workload.rw == ours.measurement().workload.rw {
                             true => MUCH_FASTER,
                             false => FAR_FASTER,
                         }

@@ -3,20 +3,20 @@
 use iodyno_model::{Experiment, FillOrder, Metric, WrittenState};
 
 use super::case::figure;
+use super::case_context::{CaseContext, Reach};
 use super::contrast::{Change, Effect};
 use super::suspect::{Limiter, Suspect};
-use super::weigh::{Reach, Scene};
 use crate::ceiling::{Bound, sheet_rates};
-use crate::claim_reach::FLASH_LATENCY_NS;
 use crate::claims::claim_of;
 use crate::figures::percent;
+use crate::saturation::FLASH_LATENCY_NS;
 
 /// An I/O that takes this many times the latency at depth 1 has waited in a queue.
 const QUEUED: f64 = 5.0;
 /// Behind a card, a drive below this share of its claim is held back.
 const FAR_BELOW_CLAIM: f64 = 0.5;
 
-impl Scene<'_, '_> {
+impl CaseContext<'_, '_> {
     /// Returns the mean number of outstanding I/Os and the time of each, ns, if that is far above
     /// the latency at depth 1.
     pub(super) fn queued(&self) -> Option<(f64, f64)> {
@@ -24,7 +24,8 @@ impl Scene<'_, '_> {
         let (outstanding, latency_ns) = case.in_flight().filter(|(count, _)| *count > 1.5)?;
         let sheet = case.drives.first().and_then(|drive| claim_of(self.claims, drive));
         let unloaded_ns = sheet.and_then(|sheet| sheet.lat_read_us).map(|us| us * 1e3);
-        let transfer_ns = sheet.and_then(|sheet| sheet.seq_read_mbs).zip(case.of_run().workload.bs);
+        let transfer_ns =
+            sheet.and_then(|sheet| sheet.seq_read_mbs).zip(case.measurement().workload.bs);
         let transfer_ns = transfer_ns.map_or(0.0, |(mbs, bs)| bs as f64 * 1e3 / mbs);
         // Nothing is assumed about devices that are not known to be flash drives.
         let is_seen = case.drives.iter().any(|drive| !drive.links.is_empty());
@@ -109,9 +110,11 @@ impl Scene<'_, '_> {
         if case.cards().is_empty() || case.reads() || case.metric != Metric::Iops {
             return None;
         }
-        let bs = case.of_run().workload.bs?;
+        let bs = case.measurement().workload.bs?;
         let read = self.others.iter().filter(|other| {
-            other.reads() && !other.cards().is_empty() && other.of_run().workload.bs == Some(bs)
+            other.reads()
+                && !other.cards().is_empty()
+                && other.measurement().workload.bs == Some(bs)
         });
         let read = read.map(|other| other.rate.value / other.drive_count as f64);
         let read = read.reduce(f64::max)?;

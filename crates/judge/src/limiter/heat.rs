@@ -4,9 +4,9 @@ use iodyno_model::{Drive, Experiment, Host};
 
 use super::bottlenecks::throttled;
 use super::case::Case;
+use super::case_context::CaseContext;
 use super::contrast::{Change, Effect};
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 
 impl Case<'_> {
     /// Composite temperature of its hottest drive in a snapshot, °C.
@@ -17,13 +17,13 @@ impl Case<'_> {
 
     /// For each of its drives, true if it throttled in the meantime; `None`: not known.
     pub(super) fn throttles(&self) -> Vec<Option<bool>> {
-        let throttled = |drive: &&Drive| throttled(self.record, self.of_run(), &drive.name);
+        let throttled = |drive: &&Drive| throttled(self.record, self.measurement(), &drive.name);
         self.drives.iter().map(throttled).collect()
     }
 
     /// Returns true if one of its drives was at its warning level, before or after.
     fn is_hot(&self) -> bool {
-        let after = self.of_run().after.and_then(|after| self.record.snapshots.get(after));
+        let after = self.measurement().after.and_then(|after| self.record.snapshots.get(after));
         let above = |host: &Host, name: &str| {
             let temperature = host.drive(name)?.temperature.get()?;
             Some(temperature.composite_c >= temperature.warning_c?)
@@ -33,7 +33,7 @@ impl Case<'_> {
     }
 }
 
-impl Scene<'_, '_> {
+impl CaseContext<'_, '_> {
     /// Decided by thermal counters, else by a rate that falls under load and recovers with a rest.
     /// For writes, a full cache has the same effect.
     pub(super) fn heat(&self) -> Option<Suspect> {

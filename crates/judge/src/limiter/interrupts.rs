@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use iodyno_model::{Host, Measurement, RunRecord};
 use thiserror::Error;
 
-use crate::control_group::confined;
+use crate::control_group::cpuset_group;
 use crate::figures::percent;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 
 /// Fewer interrupts than these are no load.
 const LEAST: u64 = 10_000;
@@ -56,11 +56,11 @@ pub fn interrupts_on_one_cpu(
         return Err("interrupts around it are not recorded".into());
     };
     // So do threads that a cpuset confines to one CPU.
-    if confined(before).is_some_and(|(_, cpus)| cpus == 1) {
+    if cpuset_group(before).is_some_and(|(_, cpus)| cpus == 1) {
         return Ok(None);
     }
     let mut looked = false;
-    for device in bottoms(before, of) {
+    for device in bottom_devices(before, of) {
         let Some(function) = device.pci_function.as_deref() else { continue };
         let Some((queues, by_cpu)) = taken(before, after, function) else { continue };
         looked = true;

@@ -11,21 +11,21 @@ mod answer;
 mod before_device;
 mod bottlenecks;
 mod case;
+mod case_context;
 mod contract;
 mod contrast;
 mod cpu;
 mod drive;
 mod heat;
 mod interrupts;
+mod io_times;
 mod neighbour;
 mod notes;
 mod power;
 mod repetition;
+mod sentences;
 mod shared;
 mod suspect;
-mod weigh;
-mod whereabouts;
-mod words;
 
 #[cfg(test)]
 mod experiment_tests;

@@ -4,9 +4,9 @@ use iodyno_model::{Experiment, Metric, Neighbour, Origin};
 
 use super::answer::Answer;
 use super::case::{Case, figure};
+use super::case_context::CaseContext;
 use super::contrast::{Change, Effect};
 use super::suspect::{Limiter, Standing, Suspect};
-use super::weigh::Scene;
 use crate::ceiling::Bound;
 use crate::place::devices;
 
@@ -17,11 +17,11 @@ impl Case<'_> {
     /// Returns devices that share something with its own.
     pub(super) fn neighbours(&self) -> Vec<Neighbour> {
         let host = self.host();
-        host.map_or_else(Vec::new, |host| host.neighbours(&devices(Some(host), self.of_run())))
+        host.map_or_else(Vec::new, |host| host.neighbours(&devices(Some(host), self.measurement())))
     }
 }
 
-impl Scene<'_, '_> {
+impl CaseContext<'_, '_> {
     /// Tests if writes to a neighbour slow these reads: with a shared limit the two together get
     /// what one gets alone.
     pub(super) fn neighbour(&self) -> Option<Suspect> {

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use iodyno_model::{Estimate, Experiment, Purpose};
 
-use super::case::{Between, Case, NAMING_LEVEL};
+use super::case::{Case, NAMING_LEVEL, RunVariation};
+use super::case_context::CaseContext;
 use super::contrast::{Contrast, Effect, ROUNDS};
 use super::suspect::Limiter;
-use super::weigh::Scene;
 use crate::comparison::{LEVEL, REPETITIONS, Repetitions};
 
 /// Merges cases that repeat an earlier one with it.
@@ -19,14 +19,14 @@ pub(super) fn pooled(cases: Vec<Case<'_>>) -> Vec<Case<'_>> {
             None => pooled.push(case),
         }
     }
-    let between: Vec<Option<Between>> =
-        pooled.iter().map(|case| Between::of(&pooled, case.record)).collect();
-    pooled.iter_mut().zip(between).for_each(|(case, between)| case.between = between);
+    let variation: Vec<Option<RunVariation>> =
+        pooled.iter().map(|case| RunVariation::of(&pooled, case.record)).collect();
+    pooled.iter_mut().zip(variation).for_each(|(case, variation)| case.variation = variation);
     pooled
 }
 
 fn repeats(case: &Case<'_>, first: &Case<'_>) -> bool {
-    let (ours, theirs) = (case.of_run(), first.of_run());
+    let (ours, theirs) = (case.measurement(), first.measurement());
     matches!(ours.purpose, Purpose::Asked | Purpose::Experiment(_))
         && std::ptr::eq(case.record, first.record)
         && ours.purpose == theirs.purpose
@@ -36,7 +36,7 @@ fn repeats(case: &Case<'_>, first: &Case<'_>) -> bool {
 impl Case<'_> {
     /// Returns the experiment as which it was made.
     pub fn experiment(&self) -> Option<Experiment> {
-        match self.of_run().purpose {
+        match self.measurement().purpose {
             Purpose::Experiment(experiment) => Some(experiment),
             _ => None,
         }
@@ -65,10 +65,10 @@ impl Case<'_> {
     /// measurements' own intervals do not include. The latter also count if one of the two has too
     /// few repetitions.
     pub(super) fn as_repeated(&self, other: &Self, ratio: Estimate) -> Estimate {
-        let between = self.between.filter(|_| std::ptr::eq(self.record, other.record));
-        let Some(between) = between else { return ratio };
+        let variation = self.variation.filter(|_| std::ptr::eq(self.record, other.record));
+        let Some(variation) = variation else { return ratio };
         let times = [self.repetitions.len(), other.repetitions.len()];
-        let factor = between.factor(times);
+        let factor = variation.factor(times);
         let (mut low, mut high) = (ratio.value / factor, ratio.value * factor);
         if times.into_iter().any(|times| times < REPETITIONS) {
             (low, high) = (low.min(ratio.low()), high.max(ratio.high()));
@@ -79,12 +79,12 @@ impl Case<'_> {
 
 /// Returns the basic experiments if one of them was made only once: a limiter is not named on one
 /// measurement of each if there is time for another round.
-pub(super) fn once_more(scene: &Scene<'_, '_>, most: usize) -> Vec<Experiment> {
+pub(super) fn basics_to_repeat(context: &CaseContext<'_, '_>, most: usize) -> Vec<Experiment> {
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
-    let is_made = |one: &Experiment| stands_on(scene, &[*one]).is_some();
+    let is_made = |one: &Experiment| deciding_experiment(context, &[*one]).is_some();
     // An unclear one needs more than one round, if there is time.
     let is_once = |one: &Experiment| {
-        stands_on(scene, &[*one])
+        deciding_experiment(context, &[*one])
             .is_some_and(|(_, of)| of.times() < ROUNDS && of.effect() != Effect::Unclear)
     };
     let made: Vec<Experiment> = basics.into_iter().filter(is_made).collect();
@@ -94,7 +94,7 @@ pub(super) fn once_more(scene: &Scene<'_, '_>, most: usize) -> Vec<Experiment> {
 /// Returns the experiments that `suspects` depend on and whose effect may be noise: as many as can
 /// be repeated often enough, each in turn with the measurement in question, in `most` measurements.
 pub(super) fn worth_repeating(
-    scene: &Scene<'_, '_>,
+    context: &CaseContext<'_, '_>,
     suspects: &[(Limiter, Option<Experiment>)],
     most: usize,
 ) -> Vec<Experiment> {
@@ -112,7 +112,9 @@ pub(super) fn worth_repeating(
             (Limiter::PowerSaving, None) => &[Experiment::KeptAwake],
             (_, experiment) => experiment.as_slice(),
         };
-        let Some((experiment, contrast)) = stands_on(scene, candidates) else { continue };
+        let Some((experiment, contrast)) = deciding_experiment(context, candidates) else {
+            continue;
+        };
         if !contrast.is_weak() || found.contains(&experiment) {
             continue;
         }
@@ -129,15 +131,15 @@ pub(super) fn worth_repeating(
 
 /// Of equivalent experiments, returns one that is decisive; else the one with the most repetitions,
 /// then the narrowest interval.
-fn stands_on<'s, 'a>(
-    scene: &Scene<'a, 's>,
+fn deciding_experiment<'s, 'a>(
+    context: &CaseContext<'a, 's>,
     candidates: &[Experiment],
 ) -> Option<(Experiment, &'s Contrast<'a>)> {
     let made = candidates.iter().filter_map(|one| {
         let is_of_it = |other: &Case<'_>| {
-            std::ptr::eq(other.record, scene.case.record) && other.experiment() == Some(*one)
+            std::ptr::eq(other.record, context.case.record) && other.experiment() == Some(*one)
         };
-        Some((*one, scene.contrasts.iter().find(|contrast| is_of_it(&contrast.other))?))
+        Some((*one, context.contrasts.iter().find(|contrast| is_of_it(&contrast.other))?))
     });
     let far = |(_, contrast): &(Experiment, &Contrast<'_>)| match contrast.effect() {
         Effect::Unclear => {

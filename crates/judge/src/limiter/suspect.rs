@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::case::{Case, figure};
-use super::whereabouts::Whereabouts;
-use crate::control_group::held_back;
+use super::io_times::IoTimes;
+use crate::control_group::cgroup_effect;
 use crate::index::Index;
 
 /// Possible limiter of a rate.
@@ -107,11 +107,15 @@ impl Limiter {
             // A provider's temporary burst.
             Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Burst => "something that is used up and comes back with a rest".into(),
-            Self::ControlGroup => match held_back(&Index::of(case.record), case.of_run()) {
-                Ok(Some(held)) => format!("{} of control group {}", held.setting(), held.group()),
-                _ => "a limit of a control group".into(),
-            },
-            Self::BeforeDevice => match case.whereabouts() {
+            Self::ControlGroup => {
+                match cgroup_effect(&Index::of(case.record), case.measurement()) {
+                    Ok(Some(held)) => {
+                        format!("{} of control group {}", held.setting(), held.group())
+                    }
+                    _ => "a limit of a control group".into(),
+                }
+            }
+            Self::BeforeDevice => match case.io_times() {
                 Some(at) if at.in_queue() => {
                     "what holds I/Os back in the block layer's queue".into()
                 }
@@ -220,7 +224,7 @@ impl Limiter {
             Self::ControlGroup => {
                 "Remove the limit, or measure outside of the group (iodyno rules cgroup-limit says how)."
             }
-            Self::BeforeDevice if case.whereabouts().is_some_and(Whereabouts::in_queue) => {
+            Self::BeforeDevice if case.io_times().is_some_and(IoTimes::in_queue) => {
                 "Look at the scheduler (/sys/block/*/queue/scheduler: none is for NVMe) and at \
                  io.latency and io.cost of control groups."
             }

@@ -443,8 +443,8 @@ fn several_drives_are_held_against_the_sum_of_their_own_claims() {
     claims.add_toml(&sheet.replace("Test drive", "Other drive"), "other.toml").unwrap();
     let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
     let together = explain(&evidence, (0, 6)).unwrap();
-    let scene = crate::ceiling::ceilings(&together.case, &[], &claims);
-    let claim = scene.iter().find(|one| one.bound == Bound::Claim).unwrap();
+    let context = crate::ceiling::ceilings(&together.case, &[], &claims);
+    let claim = context.iter().find(|one| one.bound == Bound::Claim).unwrap();
     assert_eq!(claim.value, 10_200e6);
     assert!(claim.what.contains("Test drive 4TB and the data sheet of Other"), "{}", claim.what);
 }

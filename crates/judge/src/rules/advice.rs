@@ -80,9 +80,9 @@ fn interrupts(host: &Host, all: &[&Measurement]) -> Vec<String> {
 }
 
 /// Commands that show the error logs of a measurement's drives; empty if none is known.
-pub(super) fn drive_logs(facts: &RuleContext<'_>, of: &Measurement, log: &str) -> String {
+pub(super) fn drive_logs(context: &RuleContext<'_>, of: &Measurement, log: &str) -> String {
     let named = |host| controllers(host, &[of]);
-    let names = facts.host().map(named).unwrap_or_default();
+    let names = context.host().map(named).unwrap_or_default();
     let command = |name: &String| format!("sudo nvme {log} /dev/{name}");
     match names.iter().map(command).take(MOST_NAMED).collect::<Vec<_>>() {
         none if none.is_empty() => String::new(),
@@ -91,8 +91,8 @@ pub(super) fn drive_logs(facts: &RuleContext<'_>, of: &Measurement, log: &str) -
 }
 
 /// Reason and advice for failed writes on a zoned device, which are no fault of the drive.
-pub(super) fn zones(facts: &RuleContext<'_>, of: &Measurement) -> Option<(&'static str, String)> {
-    let host = facts.host().filter(|_| crate::measured::writes(of))?;
+pub(super) fn zones(context: &RuleContext<'_>, of: &Measurement) -> Option<(&'static str, String)> {
+    let host = context.host().filter(|_| crate::measured::writes(of))?;
     let zoned = devices(Some(host), of)
         .into_iter()
         .find(|name| host.block(name).is_some_and(|block| block.zones().is_some()))?;
@@ -138,10 +138,10 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
 }
 
 /// The same for the first target that is not known to be written.
-pub(super) fn fill_unknown(facts: &RuleContext<'_>, of: &Measurement) -> String {
+pub(super) fn fill_unknown(context: &RuleContext<'_>, of: &Measurement) -> String {
     let is_open = |target: &&String| crate::measured::written(of, target) != WrittenState::Written;
     let target = of.targets.iter().find(is_open).or(of.targets.first());
-    target.map_or_else(String::new, |target| fill(facts.host(), of, target))
+    target.map_or_else(String::new, |target| fill(context.host(), of, target))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use iodyno_model::{Drive, Evidence, Host, LinkState, Severity, format_mb_per_s};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::claims::claim_of;
 use crate::rule_context::RuleContext;
 
@@ -13,10 +13,10 @@ pub(super) static RULE: Rule = Rule {
     id: "better-bay",
     severity: Severity::Info,
     summary: "a fast drive in a slow or shared bay, while a slower drive has a fast one",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let drives: Vec<&Drive> = host
         .drives
         .iter()
@@ -25,7 +25,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     if drives.len() < 2 {
         return;
     }
-    let able: Vec<Option<f64>> = drives.iter().map(|drive| able(facts, host, drive)).collect();
+    let able: Vec<Option<f64>> = drives.iter().map(|drive| able(context, host, drive)).collect();
     let mut bays = Vec::new();
     for (n, drive) in drives.iter().enumerate() {
         let (Some(able), Some(bay)) = (able[n], bay(host, drive, &drives, &able)) else {
@@ -35,7 +35,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         bays.push(Bay { drive, able, bay });
     }
     if bays.len() > 1 {
-        tally.looked();
+        tally.checked();
     }
     if let Some((fast, slow, gain)) = best_swap(&bays) {
         tally.found(swap(fast, slow, gain));
@@ -74,14 +74,14 @@ struct Bay<'h> {
 }
 
 /// Rate of a drive over a link of its own capability, or less if its data sheet says so.
-fn able(facts: &RuleContext<'_>, host: &Host, drive: &Drive) -> Option<f64> {
+fn able(context: &RuleContext<'_>, host: &Host, drive: &Drive) -> Option<f64> {
     let link = host.own_link(drive)?;
     let state = LinkState {
         generation: link.device.max_generation.value()?,
         width: link.device.max_width.value()?,
     };
     let payload = state.payload_bytes_per_s(link.max_payload_bytes())?;
-    let claimed = claim_of(facts.question.claims, drive).and_then(|claim| claim.seq_read_mbs);
+    let claimed = claim_of(context.question.claims, drive).and_then(|claim| claim.seq_read_mbs);
     Some(claimed.map_or(payload, |mbs| payload.min(mbs * 1e6)))
 }
 
@@ -129,7 +129,7 @@ fn best_swap<'b, 'h>(bays: &'b [Bay<'h>]) -> Option<(&'b Bay<'h>, &'b Bay<'h>, f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, link, look};
+    use crate::testing::{Bench, Outcome, check_rule, known, link};
     use iodyno_model::Fact;
 
     /// nvme0 and nvme1 share an uplink of this width; nvme2 is a Gen3 drive in a bay of its own.
@@ -148,11 +148,11 @@ mod tests {
 
     #[test]
     fn a_swap_that_gains_is_advised() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
-        assert_eq!(look(&RULE, &Bench::new(3).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &shared(8).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(3).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &shared(8).record()), Outcome::Clear);
         // An x4 uplink: 3547 MB/s each, enough for the Gen3 drive.
-        let outcome = look(&RULE, &shared(4).record());
+        let outcome = check_rule(&RULE, &shared(4).record());
         let found = outcome.only(Severity::Info);
         assert!(found.subjects.contains(&"nvme2".to_owned()), "{found:?}");
         assert!(found.evidence[2].value.starts_with("3253 MB/s"), "{found:?}");
@@ -160,8 +160,8 @@ mod tests {
         let slots = Bench::new(2)
             .link(0, |link| link.port.max_width = known(2))
             .link(1, |link| link.device.max_width = known(2));
-        look(&RULE, &slots.record()).only(Severity::Info);
+        check_rule(&RULE, &slots.record()).only(Severity::Info);
         let blind = Bench::new(2).link(0, |link| link.port.max_width = Fact::Absent);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

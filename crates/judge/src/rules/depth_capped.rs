@@ -3,17 +3,17 @@
 use iodyno_model::{Measurement, format_count};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::place::bottoms;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
 /// A queue that holds this share of the depth is long enough, as in depth-not-reached.
 const HELD: f64 = 0.8;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "depth-capped",
     summary: "more outstanding I/Os asked for than the device's queue holds (nr_requests)",
-    look,
+    affected_by,
     what: "the queue does not hold the depth that was asked for",
     why: "What finds no place in the queue waits outside: the drive never saw so many I/Os at once, \
           and the latencies hold the wait.",
@@ -22,15 +22,15 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            sudo tee /sys/block/DEVICE/queue/nr_requests.",
 });
 
-pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let workload = &of.workload;
     let jobs = workload.numjobs.unwrap_or(1);
     let of_jobs = || Some(workload.iodepth?.saturating_mul(jobs));
     let Some(asked) = of.conditions.depth_asked.or_else(of_jobs) else {
         return Err("the depth that was asked for is not known".into());
     };
-    let host = facts.known_host()?;
-    let devices = bottoms(host, of);
+    let host = context.known_host()?;
+    let devices = bottom_devices(host, of);
     if devices.is_empty() {
         return Err("the device below its target is not known".into());
     }
@@ -58,7 +58,7 @@ pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{Fact, Severity};
 
     #[test]
@@ -69,14 +69,14 @@ mod tests {
                 host.blocks[0].queue.hardware_queues = queues;
             })
         };
-        assert_eq!(look(&RULE, &Bench::new(2).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(2).measured().record()), Outcome::Clear);
         // Eight threads with 512 I/Os.
-        assert_eq!(look(&RULE, &queue(known(64), known(16)).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &queue(known(64), known(16)).record()), Outcome::Clear);
         let tripped = queue(known(64), known(1)).record();
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         let why = reserves(&RULE, &tripped, 1).unwrap().why;
         assert_eq!(why, "512 I/Os were asked for, and the queue holds 64");
-        assert_eq!(look(&RULE, &queue(known(64), Fact::Absent).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &queue(Fact::Absent, known(1)).record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &queue(known(64), Fact::Absent).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &queue(Fact::Absent, known(1)).record()), Outcome::CannotTell);
     }
 }

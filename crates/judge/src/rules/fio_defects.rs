@@ -3,7 +3,7 @@
 use iodyno_model::{Direction, Estimate, LatencyKind, Measurement, Spread};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::{is_fio, option, writes};
 use crate::rule_context::RuleContext;
 
@@ -13,10 +13,10 @@ const ASYNCHRONOUS: [&str; 3] = ["libaio", "io_uring", "io_uring_cmd"];
 /// significant digits.
 const VAGUE: f64 = 0.02;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "fio-defects",
     summary: "figures that fio, or this version of it, is known to report wrongly",
-    look,
+    affected_by,
     what: "fio is known to report some of it wrongly",
     why: "Defects of the program that measured look like properties of the drive.",
     next: "Repeat with what is named left out, or with another version; iodyno runs the same job \
@@ -55,7 +55,7 @@ const DEFECTS: [(Defect, &str); 7] = [
     ),
 ];
 
-fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if !is_fio(of) {
         return Ok(None);
     }
@@ -148,7 +148,7 @@ fn is_asynchronous(of: &Measurement) -> Result<bool, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::{RunRecord, Severity};
 
     fn by_fio(version: &str, change: impl Fn(&mut Measurement)) -> RunRecord {
@@ -161,14 +161,14 @@ mod tests {
     }
 
     fn said(record: &RunRecord) -> String {
-        look(&RULE, record).only(Severity::Info);
+        check_rule(&RULE, record).only(Severity::Info);
         reserves(&RULE, record, 2).unwrap().why
     }
 
     #[test]
     fn versions_and_options_with_known_defects_are_told() {
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &by_fio("3.36", |_| ())), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &by_fio("3.36", |_| ())), Outcome::Clear);
         let put = |name: &'static str, value: &'static str| {
             move |of: &mut Measurement| {
                 of.workload.rw = Some("randwrite".into());
@@ -180,9 +180,9 @@ mod tests {
             let linear = said(&by_fio("3.36", put(name, "1000,500")));
             assert!(linear.contains("coordinated omission"), "{linear}");
         }
-        assert_eq!(look(&RULE, &by_fio("3.36", put("rate_iops", "0"))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &by_fio("3.36", put("rate_iops", "0"))), Outcome::Clear);
         assert!(said(&by_fio("3.36", put("verify", "crc32c"))).contains("issue 1492"));
-        assert_eq!(look(&RULE, &by_fio("3.36", put("verify", "0"))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &by_fio("3.36", put("verify", "0"))), Outcome::Clear);
         let alarm = |option: Option<&'static str>| {
             by_fio("3.36", move |of| {
                 put("verify", "crc32c")(of);
@@ -201,7 +201,7 @@ mod tests {
             of.workload.options.clear();
             of.workload.direct = None;
         });
-        assert_eq!(look(&RULE, &silent), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &silent), Outcome::CannotTell);
     }
 
     #[test]
@@ -213,9 +213,9 @@ mod tests {
             })
         };
         assert!(said(&rounded("3.16", 13_000.0)).contains("lose a carry"));
-        assert_eq!(look(&RULE, &rounded("3.16", 12_010.0)), Outcome::Clear);
-        assert_eq!(look(&RULE, &rounded("3.26", 13_000.0)), Outcome::Clear);
-        assert_eq!(look(&RULE, &rounded("", 13_000.0)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &rounded("3.16", 12_010.0)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &rounded("3.26", 13_000.0)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &rounded("", 13_000.0)), Outcome::CannotTell);
     }
 
     #[test]
@@ -229,6 +229,6 @@ mod tests {
             })
         };
         assert!(said(&completion(1)).contains("clat begins"));
-        assert_eq!(look(&RULE, &completion(32)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &completion(32)), Outcome::Clear);
     }
 }

@@ -5,7 +5,7 @@ use iodyno_model::{
     format_width,
 };
 
-use super::{Look, Reservation, Rule, Tally, qualify};
+use super::{Checks, Reservation, Rule, Tally, qualify};
 use crate::measured::metric;
 use crate::rule_context::RuleContext;
 use crate::tail::tail_of;
@@ -17,11 +17,11 @@ pub(super) static RULE: Rule = Rule {
     id: "interval-too-wide",
     severity: Severity::Info,
     summary: "measurements that reached the longest time before the precision asked for",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let look = |of: &Measurement| match widths(of) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let affected_by = |of: &Measurement| match widths(of) {
         None => Err("its interval or the precision asked for is not recorded".into()),
         Some(wide) => Ok((!wide.is_empty()).then(|| {
             let said = wide.iter().map(|Wide { of, reached, asked }| {
@@ -35,11 +35,11 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         "The figure is right within its interval, which is wider than usual: small differences mean nothing.",
         "Measure longer: check has --max-time 60, jobs have runtime=60",
     ];
-    qualify(tally, facts, look, words);
+    qualify(tally, context, affected_by, words);
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
     let wide = widths(of)?;
     let said = wide.iter().map(|Wide { of, reached, asked }| {
         let of = if of.is_empty() { "uncertainty " } else { of };
@@ -107,21 +107,21 @@ fn own_width(of: &Measurement) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
     use iodyno_model::{Clustering, Estimate, Histogram};
 
     #[test]
     fn a_wide_interval_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let wide = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
             let value = of.total[0].iops.unwrap().value;
             of.total[0].iops = Some(Estimate::confident(value, value * 0.9, value * 1.1, 0.95));
         });
-        look(&RULE, &wide.record()).only(Severity::Info);
+        check_rule(&RULE, &wide.record()).only(Severity::Info);
         assert!(reserves(&RULE, &wide.record(), 1).unwrap().why.contains("10 %"));
         let few = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
@@ -129,7 +129,7 @@ mod tests {
             of.total[0].latency = Histogram::default();
             (0..200).for_each(|n| of.total[0].latency.record(50_000 + n * n));
         });
-        look(&RULE, &few.record()).only(Severity::Info);
+        check_rule(&RULE, &few.record()).only(Severity::Info);
         let why = reserves(&RULE, &few.record(), 1).unwrap().why;
         assert!(why.starts_with("p99 ±"), "{why}");
         let enough = few.measurement(1, |of| {
@@ -154,7 +154,7 @@ mod tests {
                 of.conditions.precision_asked = None;
             })
         });
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         assert_eq!(reserves(&RULE, &blind.record(), 1), None);
     }
 }

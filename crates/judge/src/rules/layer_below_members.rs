@@ -2,7 +2,7 @@
 
 use iodyno_model::{Estimate, Evidence, Measurement, Metric, Severity, format_count};
 
-use super::{Look, Rule, Tally, array_degraded, finding, stripe_cache};
+use super::{Checks, Rule, Tally, array_degraded, finding, stripe_cache};
 use crate::against_claim::found_limiters;
 use crate::ceiling::{Bound, ceilings, gain, sheet_rate};
 use crate::claims::claim_of;
@@ -21,21 +21,21 @@ pub(super) static RULE: Rule = Rule {
     id: "layer-below-members",
     severity: Severity::Warn,
     summary: "arrays and striped volumes that give less than their level makes of their members",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let record = facts.record();
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let record = context.record();
     let count = record.measurements.len();
     let cases: Vec<Case<'_>> = (0..count).filter_map(|index| Case::of(record, index)).collect();
     for case in cases.iter().filter(|case| is_meant(case)) {
-        let of = case.of_run();
-        match expected(facts, case, &cases) {
+        let of = case.measurement();
+        match expected(context, case, &cases) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(expected) => {
-                tally.looked();
+                tally.checked();
                 if case.rate.high() < FINE * expected.rate.low() {
-                    tally.found(short(facts, case, &expected));
+                    tally.found(short(context, case, &expected));
                 }
             }
         }
@@ -45,7 +45,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
 /// Returns true for a kernel layer over several devices, at full speed and with more than one I/O
 /// at a time, since a single one only uses one member. A card's arrays are judged as the card.
 fn is_meant(case: &Case<'_>) -> bool {
-    let of = case.of_run();
+    let of = case.measurement();
     case.layer.is_some()
         && case.cards().is_empty()
         && of.targets.len() == 1
@@ -70,17 +70,17 @@ struct Expected {
 }
 
 fn expected(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     case: &Case<'_>,
     all: &[Case<'_>],
 ) -> Result<Expected, String> {
     let times = gain(case).ok_or("what its layers make of such I/O is not known")?.expected;
-    let mut expected = measured(case, all).or_else(|| claimed(facts, case)).ok_or(
+    let mut expected = measured(case, all).or_else(|| claimed(context, case)).ok_or(
         "its members were not measured alone, and not of all of them a data sheet is known",
     )?;
     expected.rate = expected.rate.scaled(times);
     expected.times = times;
-    let bounds = ceilings(case, all, facts.question.claims);
+    let bounds = ceilings(case, all, context.question.claims);
     let links = bounds.iter().filter(|one| matches!(one.bound, Bound::Link | Bound::SharedLink));
     if let Some(link) = links.min_by(|a, b| a.low.total_cmp(&b.low))
         && link.low < expected.rate.low()
@@ -93,9 +93,9 @@ fn expected(
 
 /// The slowest of its members, if this run measured each alone.
 fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
-    let shape = Shape::of(&case.of_run().workload);
+    let shape = Shape::of(&case.measurement().workload);
     let alone = |other: &&Case<'_>| {
-        let theirs = other.of_run();
+        let theirs = other.measurement();
         other.layer.is_none()
             && other.drives.len() == 1
             && theirs.targets.len() == 1
@@ -120,12 +120,12 @@ fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
 }
 
 /// The slowest of its members by data sheet, if each has one.
-fn claimed(facts: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
+fn claimed(context: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
     if case.drives.len() != case.drive_count || case.virtual_disk.is_some() {
         return None;
     }
     let sheets = case.drives.iter().map(|drive| {
-        let sheet = claim_of(facts.question.claims, drive)?;
+        let sheet = claim_of(context.question.claims, drive)?;
         Some((sheet_rate(case, sheet)?, sheet))
     });
     let sheets: Vec<_> = sheets.collect::<Option<_>>()?;
@@ -140,26 +140,26 @@ fn claimed(facts: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
     })
 }
 
-fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
-    let of = case.of_run();
+fn short(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
+    let of = case.measurement();
     let layer = case.layer.as_deref().unwrap_or("layer");
     let share = percent(case.rate.value / expected.rate.value);
-    let (member, told_by) = &expected.member;
+    let (member, source) = &expected.member;
     let mut evidence = vec![
         Evidence::new("measured", figures::estimate(case.metric, &case.rate)),
         Evidence::new("expected", figures::value(case.metric, expected.rate.value)),
-        Evidence::new(told_by.clone(), figures::value(case.metric, *member)),
+        Evidence::new(source.clone(), figures::value(case.metric, *member)),
         Evidence::new(
             format!("{layer} of {}", case.drive_count),
             format!("x {}", format_count(expected.times)),
         ),
     ];
     evidence.extend(expected.bound.iter().map(|what| Evidence::new("bounded by", what.clone())));
-    let beside = beside(facts, case, expected);
-    evidence.extend(beside.iter().map(|why| Evidence::new("beside", why.clone())));
+    let other_causes = other_causes(context, case, expected);
+    evidence.extend(other_causes.iter().map(|why| Evidence::new("beside", why.clone())));
     // A sheet's conditions are rarely those of an array in use.
     let severity = if expected.measured { Severity::Warn } else { Severity::Info };
-    let next = match beside.is_empty() {
+    let next = match other_causes.is_empty() {
         true => format!(
             "Measure the members at once without the layer (iodyno check {} --busy where they are in use): \
              if they give more together, the layer is what limits; iodyno explain {} looks further.",
@@ -170,7 +170,7 @@ fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyn
     };
     finding(
         severity,
-        facts.subjects(of),
+        context.subjects(of),
         format!("{}: {share} of what a {layer} should make of its members.", of.title()),
         evidence,
         "The drives below could give more: their layer, its settings, or one slow member costs the rest.",
@@ -179,34 +179,34 @@ fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyn
 }
 
 /// Other possible causes.
-fn beside(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
-    let of: &Measurement = case.of_run();
+fn other_causes(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
+    let of: &Measurement = case.measurement();
     // The layers themselves are what is judged.
     let place = Place { whole: true, ..Place::default() };
-    let mut beside = found_limiters(&facts.index, of, &place);
+    let mut other_causes = found_limiters(&context.index, of, &place);
     let (asked, alone) = (case.outstanding(), expected.outstanding);
     if let (Some(asked), Some(alone)) = (asked, alone)
         && f64::from(asked) < f64::from(alone) * expected.times
     {
-        beside.push(format!(
+        other_causes.push(format!(
             "{asked} I/Os were outstanding, and {alone} on the member alone: too few for all members"
         ));
     }
-    beside.extend(array_degraded::affected(facts, of).ok().flatten());
-    beside.extend(stripe_cache::look(facts, of).ok().flatten());
-    beside
+    other_causes.extend(array_degraded::degraded_or_syncing(context, of).ok().flatten());
+    other_causes.extend(stripe_cache::affected_by(context, of).ok().flatten());
+    other_causes
 }
 
 /// Names of the devices below it, separated by blanks.
 fn members(case: &Case<'_>) -> String {
-    let names = crate::place::devices(case.host(), case.of_run());
+    let names = crate::place::devices(case.host(), case.measurement());
     names.join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, scale, set_written, stack};
+    use crate::testing::{Bench, Outcome, check_rule, scale, set_written, stack};
     use iodyno_model::{MdArray, RunRecord, WrittenState};
 
     /// Two drives measured alone, and an array on them whose `seq-read` and `rand-read` have
@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn a_layer_is_held_against_its_slowest_member() {
         let rule = &RULE;
-        assert_eq!(look(rule, &Bench::new(2).measured().record()), Outcome::NotApplicable);
-        assert_eq!(look(rule, &array("raid0", 1.0)), Outcome::Clear);
-        assert_eq!(look(rule, &array("raid5", 0.95)), Outcome::Clear);
-        let Outcome::Findings(short) = look(rule, &array("raid0", 0.5)) else { panic!() };
+        assert_eq!(check_rule(rule, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(rule, &array("raid0", 1.0)), Outcome::Clear);
+        assert_eq!(check_rule(rule, &array("raid5", 0.95)), Outcome::Clear);
+        let Outcome::Findings(short) = check_rule(rule, &array("raid0", 0.5)) else { panic!() };
         assert_eq!(short.len(), 2);
         assert!(short.iter().all(|found| found.severity == Severity::Warn));
         assert_eq!(short[0].what, "seq-read md0: 50 % of what a raid0 should make of its members.");
@@ -242,26 +242,26 @@ mod tests {
         let mut slow = array("raid0", 0.5);
         scale(&mut slow.measurements[3], 0.5);
         scale(&mut slow.measurements[4], 0.5);
-        assert_eq!(look(rule, &slow), Outcome::Clear);
+        assert_eq!(check_rule(rule, &slow), Outcome::Clear);
         let mut empty = array("raid0", 0.5);
         empty.measurements.iter_mut().for_each(|of| set_written(of, WrittenState::Unwritten));
-        assert_eq!(look(rule, &empty), Outcome::NotApplicable);
+        assert_eq!(check_rule(rule, &empty), Outcome::NotApplicable);
         let set = |of: &mut Measurement, option: &str, value: &str| {
             of.workload.options.insert(option.into(), value.into());
         };
         let mut paced = array("raid0", 0.5);
         paced.measurements.iter_mut().for_each(|of| set(of, "rate_iops", "5000"));
-        assert_eq!(look(rule, &paced), Outcome::NotApplicable);
+        assert_eq!(check_rule(rule, &paced), Outcome::NotApplicable);
         // Members with another workload do not count: their data sheets are used.
         let mut other = array("raid0", 0.5);
         other.measurements[..6].iter_mut().for_each(|of| set(of, "fsync", "1"));
-        let Outcome::Findings(found) = look(rule, &other) else { panic!() };
+        let Outcome::Findings(found) = check_rule(rule, &other) else { panic!() };
         assert!(found.iter().all(|found| found.severity == Severity::Info), "{found:?}");
     }
 
     #[test]
     fn a_mirror_may_read_a_sequence_from_one_copy() {
-        let Outcome::Findings(found) = look(&RULE, &array("raid1", 0.5)) else { panic!() };
+        let Outcome::Findings(found) = check_rule(&RULE, &array("raid1", 0.5)) else { panic!() };
         let [random] = found.as_slice() else { panic!("{found:?}") };
         assert!(random.what.starts_with("rand-read"), "{random:?}");
     }
@@ -270,14 +270,14 @@ mod tests {
     fn sheets_stand_in_for_members_and_weigh_less() {
         let mut record = array("raid0", 0.5);
         record.measurements.drain(..6);
-        let Outcome::Findings(found) = look(&RULE, &record) else { panic!() };
+        let Outcome::Findings(found) = check_rule(&RULE, &record) else { panic!() };
         assert!(found.iter().all(|found| found.severity == Severity::Info), "{found:?}");
         for drive in &mut record.snapshots[0].drives {
             drive.model = crate::testing::known("X".into());
         }
-        assert_eq!(look(&RULE, &record), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &record), Outcome::CannotTell);
         // The expected rate of such a layer is not known.
-        assert_eq!(look(&RULE, &array("linear", 0.5)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &array("linear", 0.5)), Outcome::CannotTell);
     }
 
     #[test]
@@ -285,10 +285,11 @@ mod tests {
         let mut shallow = array("raid0", 0.5);
         shallow.measurements[7].conditions.depth_asked = Some(64);
         shallow.measurements.remove(6);
-        let outcome = look(&RULE, &shallow);
+        let outcome = check_rule(&RULE, &shallow);
         let found = outcome.only(Severity::Warn);
-        let beside = found.evidence.iter().any(|one| one.value.contains("too few for all members"));
-        assert!(beside && found.next.contains("beside"), "{found:?}");
+        let other_causes =
+            found.evidence.iter().any(|one| one.value.contains("too few for all members"));
+        assert!(other_causes && found.next.contains("beside"), "{found:?}");
     }
 
     #[test]
@@ -303,6 +304,6 @@ mod tests {
         }
         record.measurements.remove(7);
         // 6800 of 7094 MB/s.
-        assert_eq!(look(&RULE, &record), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &record), Outcome::Clear);
     }
 }

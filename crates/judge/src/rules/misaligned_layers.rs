@@ -3,17 +3,17 @@
 use iodyno_model::{BlockDevice, BlockKind, Host, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::place::stacked;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::place::stacked_devices;
 use crate::rule_context::RuleContext;
 
 /// Flash is mapped in units of 4 KiB or more, whatever a drive reports.
 const MAPPED_BYTES: u64 = 4096;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "misaligned-layers",
     summary: "partitions, volumes or arrays that do not begin on a block or chunk of what is below",
-    look,
+    affected_by,
     what: "a layer below it is misaligned",
     why: "I/O that is aligned above lies across two blocks or chunks below: reads become two, and \
           writes read what they do not overwrite.",
@@ -21,9 +21,9 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            take by themselves), volumes and file systems made on the array and not before it.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
-    for device in stacked(host, of) {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
+    for device in stacked_devices(host, of) {
         if let Some(what) = misaligned(host, device)? {
             return Ok(Some(what));
         }
@@ -32,7 +32,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 }
 
 /// Describes where a device is not aligned to the devices below it.
-fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
+fn misaligned(host: &Host, device: &BlockDevice) -> AffectedBy {
     let name = &device.name;
     let mut places: Vec<(&str, u64)> = Vec::new();
     match &device.kind {
@@ -97,7 +97,7 @@ fn file_system(device: &BlockDevice) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, known, reserves};
     use iodyno_model::{Bytes, Fact, FileSystem, MdArray, RunRecord, Severity};
 
     /// nvme0n1p1 at this byte, md0 on it, and the file system's stripe unit.
@@ -132,17 +132,17 @@ mod tests {
     #[test]
     fn what_does_not_begin_on_a_boundary_is_told() {
         let aligned = known(Bytes::mib(1));
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         let fits = stack(aligned.clone(), 512 << 10, 512 << 10);
-        assert_eq!(look(&RULE, &fits), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &fits), Outcome::Clear);
         // As in DOS times: sector 63.
         let old = stack(known(Bytes(63 * 512)), 512 << 10, 512 << 10);
-        look(&RULE, &old).only(Severity::Info);
+        check_rule(&RULE, &old).only(Severity::Info);
         let why = reserves(&RULE, &old, 0).unwrap().why;
         assert_eq!(why, "nvme0n1p1 begins at byte 32256 of nvme0n1, whose blocks are of 4096");
         let other = reserves(&RULE, &stack(aligned, 192 << 10, 512 << 10), 0).unwrap();
         assert!(other.why.starts_with("xfs on md0 was made for chunks"), "{other:?}");
         let blind = stack(Fact::Absent, 512 << 10, 512 << 10);
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use crate::rule_context::RuleContext;
-use qualifies::Qualifies;
+use qualifies::QualifyingRule;
 
 mod above_claim;
 mod advice;
@@ -118,7 +118,7 @@ pub struct Rule {
     pub severity: Severity,
     /// Short description of what it looks for.
     pub summary: &'static str,
-    look: Look,
+    checks: Checks,
 }
 
 type Check = fn(&RuleContext<'_>, &mut Tally);
@@ -126,7 +126,7 @@ type CheckHost = fn(&RuleContext<'_>, &Host, &mut Tally);
 type Reserve = fn(&RuleContext<'_>, usize) -> Option<Reservation>;
 
 /// Scope of a rule.
-enum Look {
+enum Checks {
     /// The run.
     Run(Check),
     /// The run, and each measurement for a reservation.
@@ -136,25 +136,25 @@ enum Look {
     /// The run's host, and each measurement for a reservation.
     HostAndEach(CheckHost, Reserve),
     /// Each measurement.
-    Each(Qualifies),
+    Each(QualifyingRule),
 }
 
 impl Rule {
     /// Defines a rule that is a single check of a measurement.
-    const fn qualifies(of: Qualifies) -> Self {
-        Self { id: of.id, severity: Severity::Info, summary: of.summary, look: Look::Each(of) }
+    const fn qualifies(of: QualifyingRule) -> Self {
+        Self { id: of.id, severity: Severity::Info, summary: of.summary, checks: Checks::Each(of) }
     }
 
     /// Checks the run, and reports findings, all clear, or what is missing.
-    pub fn check(&'static self, facts: &RuleContext<'_>) -> RuleReport {
+    pub fn check(&'static self, context: &RuleContext<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
-        match (&self.look, facts.host()) {
-            (Look::Run(check) | Look::RunAndEach(check, _), _) => check(facts, &mut tally),
-            (Look::Each(of), _) => of.check(facts, &mut tally),
-            (Look::Host(check) | Look::HostAndEach(check, _), Some(host)) => {
-                check(facts, host, &mut tally);
+        match (&self.checks, context.host()) {
+            (Checks::Run(check) | Checks::RunAndEach(check, _), _) => check(context, &mut tally),
+            (Checks::Each(of), _) => of.check(context, &mut tally),
+            (Checks::Host(check) | Checks::HostAndEach(check, _), Some(host)) => {
+                check(context, host, &mut tally);
             }
-            (Look::Host(_) | Look::HostAndEach(..), None) => {
+            (Checks::Host(_) | Checks::HostAndEach(..), None) => {
                 let missing = "the run holds no snapshot of the host's devices".to_owned();
                 return RuleReport {
                     rule: self.id.to_owned(),
@@ -167,13 +167,17 @@ impl Rule {
     }
 
     /// Returns its reservation about a measurement (an index into the run's), if any.
-    pub fn reservation(&self, facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-        match &self.look {
-            Look::RunAndEach(_, reserve) | Look::HostAndEach(_, reserve) => {
-                reserve(facts, measurement)
+    pub fn reservation(
+        &self,
+        context: &RuleContext<'_>,
+        measurement: usize,
+    ) -> Option<Reservation> {
+        match &self.checks {
+            Checks::RunAndEach(_, reserve) | Checks::HostAndEach(_, reserve) => {
+                reserve(context, measurement)
             }
-            Look::Each(of) => of.reservation(facts, measurement),
-            Look::Run(_) | Look::Host(_) => None,
+            Checks::Each(of) => of.reservation(context, measurement),
+            Checks::Run(_) | Checks::Host(_) => None,
         }
     }
 }
@@ -308,7 +312,7 @@ mod tests {
     /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0x57da_54dc_36ff_4a7e);
+        const JUDGED_BY: (&str, u64) = ("8", 0xce4d_a6e1_6add_3736);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());

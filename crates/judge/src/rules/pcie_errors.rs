@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Drive, Evidence, Fact, Finding, Host, Link, LinkState, PcieError, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
@@ -17,11 +17,11 @@ pub(super) static RULE: Rule = Rule {
     id: "pcie-errors",
     severity: Severity::Fail,
     summary: "PCIe errors counted during the run, by either end of a link",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
-    let record = facts.record();
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+    let record = context.record();
     let Some(last) = record.host_after().filter(|_| record.snapshots.len() > 1) else { return };
     let seconds = last.taken_ns.saturating_sub(host.taken_ns) as f64 / 1e9;
     for link in links::real(host) {
@@ -32,7 +32,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             tally.unknown(link.name(), "its PCIe error counters (AER)");
             continue;
         };
-        tally.looked();
+        tally.checked();
         if corrected.max(lost) == 0 {
             continue;
         }
@@ -52,7 +52,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         // Few drives count them, so their absence is not reported.
         let Some(before) = count(drive) else { continue };
         let Some(after) = last.drive(&drive.name).and_then(count) else { continue };
-        tally.looked();
+        tally.checked();
         if after > before {
             tally.found(retrained(&drive.name, after - before));
         }
@@ -169,20 +169,20 @@ fn allowed(state: LinkState, seconds: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
 
     fn after(seconds: i64, change: impl Fn(&mut Link)) -> Outcome {
         let bench = Bench::new(2).measured().after(|host| {
             host.taken_ns = seconds * 1_000_000_000;
             change(&mut host.links[1]);
         });
-        look(&RULE, &bench.record())
+        check_rule(&RULE, &bench.record())
     }
 
     #[test]
     fn errors_of_the_run_are_weighed() {
         assert_eq!(after(60, |_| ()), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
         // 128 Gbit/s both ways for a minute: 7.7 bit errors on average.
         let few = after(60, |link| link.device.correctable_errors = known(40));
         few.only(Severity::Info);
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn old_errors_and_links_without_counters_are_no_errors_of_the_run() {
         let old = Bench::new(1).link(0, |link| link.port.uncorrectable_errors = known(7));
-        assert_eq!(look(&RULE, &old.after(|_| ()).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &old.after(|_| ()).record()), Outcome::Clear);
         let none = |link: &mut Link| {
             for end in [&mut link.port, &mut link.device] {
                 end.correctable_errors = Fact::Absent;
@@ -205,7 +205,7 @@ mod tests {
             }
         };
         let blind = Bench::new(1).link(0, none).after(|_| ());
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         let log = |pcie_correctable_errors| {
             known(iodyno_model::OcpHealth { pcie_correctable_errors, ..Default::default() })
         };
@@ -214,9 +214,9 @@ mod tests {
             host.taken_ns = 1_000_000_000;
             host.drives[0].ocp_health = log(401);
         });
-        look(&RULE, &told.record()).only(Severity::Warn);
+        check_rule(&RULE, &told.record()).only(Severity::Warn);
         let one_end = Bench::new(1).link(0, |link| link.port.correctable_errors = Fact::Absent);
-        assert_eq!(look(&RULE, &one_end.after(|_| ()).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &one_end.after(|_| ()).record()), Outcome::Clear);
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             count,
         };
         let bench = Bench::new(1).link(0, |link| link.device.errors = vec![error("RxErr", 7)]);
-        let outcome = look(
+        let outcome = check_rule(
             &RULE,
             &bench
                 .after(|host| {
@@ -244,6 +244,6 @@ mod tests {
         };
         let bench = Bench::new(1).drive(0, |drive| drive.ocp_health = trained(3));
         let anew = bench.after(|host| host.drives[0].ocp_health = trained(5));
-        look(&RULE, &anew.record()).only(Severity::Info);
+        check_rule(&RULE, &anew.record()).only(Severity::Info);
     }
 }

@@ -5,16 +5,16 @@ use iodyno_model::{
 };
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::cliff::Cliff;
 use crate::limiter;
 use crate::measured::is_paced;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "rate-cliff",
     summary: "a rate that fell to a lower level and stayed there: a full write cache, spent credit",
-    look,
+    affected_by,
     what: "its rate fell to a lower level and stayed there",
     why: "The mean of two levels is the rate of neither. Writes fall where a drive's fast (SLC) \
           cache is full or no block is erased any more, a cloud's disk where its credit is spent.",
@@ -23,13 +23,13 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 });
 
 /// Describes the two levels. Such a rate is not reported as merely changing.
-pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if is_paced(of) {
         return Ok(None);
     }
-    let record = facts.record();
+    let record = context.record();
     // thermal-throttling reports that.
-    let throttled = of.targets.iter().filter_map(|target| facts.place(of, target).drive);
+    let throttled = of.targets.iter().filter_map(|target| context.place(of, target).drive);
     if throttled.into_iter().any(|d| limiter::throttled(record, of, &d.name) == Some(true)) {
         return Ok(None);
     }
@@ -63,7 +63,7 @@ fn words(result: &DirectionResult, cliff: &Cliff) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::{Part, RateSeries, RunRecord, Severity, Window};
 
     /// Windows of 100 ms that move this many MB.
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn two_levels_are_a_cliff_and_nothing_else_is() {
         let cliff = with(|n| if n < 40 { 230 + n % 7 } else { 60 + n % 11 });
-        look(&RULE, &cliff).only(Severity::Info);
+        check_rule(&RULE, &cliff).only(Severity::Info);
         let mut told = cliff.clone();
         told.measurements.iter_mut().for_each(|of| of.total[0].steady = Some(false));
         assert_eq!(reserves(&super::super::not_steady::RULE, &told, 0), None, "told once");
@@ -109,7 +109,7 @@ mod tests {
             |n| if n < 95 { 230 } else { 60 },
         ];
         for rates in clear {
-            assert_eq!(look(&RULE, &with(rates)), Outcome::Clear);
+            assert_eq!(check_rule(&RULE, &with(rates)), Outcome::Clear);
         }
     }
 
@@ -132,11 +132,12 @@ mod tests {
             record
         };
         let done = of_clones([series((0..100).map(|_| 60)), series((0..40).map(|_| 170))]);
-        assert_eq!(look(&RULE, &done), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &done), Outcome::Clear);
         let full = |n: u64| if n < 40 { 115 } else { 30 };
-        look(&RULE, &of_clones([0, 1].map(|_| series((0..100).map(full))))).only(Severity::Info);
+        check_rule(&RULE, &of_clones([0, 1].map(|_| series((0..100).map(full)))))
+            .only(Severity::Info);
         // In imported results the rates of single clones may not be known.
-        look(&RULE, &of_clones([0, 1].map(|_| RateSeries::default()))).only(Severity::Info);
+        check_rule(&RULE, &of_clones([0, 1].map(|_| RateSeries::default()))).only(Severity::Info);
     }
 
     #[test]
@@ -145,7 +146,7 @@ mod tests {
         for of in &mut paced.measurements {
             of.workload.options.insert("rate".into(), "1m".into());
         }
-        assert_eq!(look(&RULE, &paced), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &paced), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::CannotTell);
     }
 }

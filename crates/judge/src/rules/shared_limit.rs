@@ -3,8 +3,8 @@
 use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, Severity};
 
 use super::all_at_once::{FULL, is_cpu_busy};
-use super::link_oversubscribed::has_named_uplink;
-use super::{Look, Rule, Tally, finding};
+use super::link_oversubscribed::has_reported_uplink;
+use super::{Checks, Rule, Tally, finding};
 use crate::limiter::figure;
 use crate::measured::{figure_of, metric, unwritten};
 use crate::place::{drives_below, shared_drives};
@@ -15,17 +15,17 @@ pub(super) static RULE: Rule = Rule {
     id: "shared-limit",
     severity: Severity::Warn,
     summary: "drives that slow each other down, while others beside them do not and no link is full",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (_, of) in facts.finished() {
+    for (_, of) in context.finished() {
         // If all of them slow down it is the machine: all-at-once reports that.
         if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
             continue;
         }
-        let Some(all) = shares(facts, of) else {
+        let Some(all) = shares(context, of) else {
             tally.unknown(of.title(), "what each target gives alone and at once");
             continue;
         };
@@ -34,16 +34,16 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         if shares.len() < 3 {
             continue;
         }
-        tally.looked();
-        if is_cpu_busy(facts, of) {
+        tally.checked();
+        if is_cpu_busy(context, of) {
             continue;
         }
         let fell: Vec<&Share<'_>> = shares
             .iter()
-            .filter(|share| share.fell && !below_a_full_link(facts, share, &all, of))
+            .filter(|share| share.fell && !below_a_full_link(context, share, &all, of))
             .copied()
             .collect();
-        if fell.len() < 2 || fell.len() == shares.len() || have_named_uplink(facts, &fell) {
+        if fell.len() < 2 || fell.len() == shares.len() || have_reported_uplink(context, &fell) {
             continue;
         }
         let fell: Vec<Share<'_>> = fell.into_iter().cloned().collect();
@@ -65,9 +65,9 @@ struct Group<'a> {
 }
 
 /// Returns true if link-oversubscribed reports what these share.
-pub(super) fn have_named_uplink(facts: &RuleContext<'_>, fell: &[&Share<'_>]) -> bool {
+pub(super) fn have_reported_uplink(context: &RuleContext<'_>, fell: &[&Share<'_>]) -> bool {
     let drives: Vec<Option<&Drive>> = fell.iter().map(|share| share.drive).collect();
-    facts.host().is_some_and(|host| has_named_uplink(host, &drives))
+    context.host().is_some_and(|host| has_reported_uplink(host, &drives))
 }
 
 fn limited(group: &Group<'_>) -> iodyno_model::Finding {
@@ -115,19 +115,19 @@ pub(super) struct Share<'a> {
 }
 
 /// Returns all targets; `None` if one is not known alone or at once.
-pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
+pub(super) fn shares<'a>(context: &RuleContext<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
-    let shared = shared_drives(&facts.index, of);
+    let shared = shared_drives(&context.index, of);
     let share = |target: &'a String| {
         let part = of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
         let at_once = figure_of(part.results.first()?, metric)?;
-        let single = facts.index.finished_step(&of.name, std::slice::from_ref(target))?;
+        let single = context.index.finished_step(&of.name, std::slice::from_ref(target))?;
         let alone = figure_of(single.total.first()?, metric)?;
-        let below = drives_below(&facts.index, of, target);
+        let below = drives_below(&context.index, of, target);
         let less = at_once.value < (1.0 - UNLIKE_WARN) * alone.value;
         Some(Share {
             target,
-            drive: facts.place(of, target).drive,
+            drive: context.place(of, target).drive,
             alone: alone.value,
             at_once: at_once.value,
             // Reads of unwritten blocks have another limit than reads from flash.
@@ -140,12 +140,12 @@ pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option
 
 /// Returns true if a link in its path is nearly full: link-oversubscribed reports that.
 fn below_a_full_link(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     share: &Share<'_>,
     all: &[Share<'_>],
     of: &Measurement,
 ) -> bool {
-    let (Some(host), Some(drive)) = (facts.host(), share.drive) else { return false };
+    let (Some(host), Some(drive)) = (context.host(), share.drive) else { return false };
     let bytes = |share: &Share<'_>| match metric(of) {
         Metric::Bandwidth => share.at_once,
         _ => share.at_once * of.workload.bs.unwrap_or(0) as f64,
@@ -168,7 +168,7 @@ fn payload(host: &Host, link: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, array, known, link, look, set_written};
+    use crate::testing::{Bench, Outcome, array, check_rule, known, link, set_written};
     use iodyno_model::LinkState;
     use iodyno_model::WrittenState;
 
@@ -185,19 +185,19 @@ mod tests {
     #[test]
     fn those_that_share_are_named() {
         let bench = || Bench::new(4).measured();
-        assert_eq!(look(&RULE, &bench().record()), Outcome::Clear);
-        let outcome = look(&RULE, &halved(bench(), 2).record());
+        assert_eq!(check_rule(&RULE, &bench().record()), Outcome::Clear);
+        let outcome = check_rule(&RULE, &halved(bench(), 2).record());
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0n1", "nvme1n1"]);
         assert_eq!(found.evidence[0].value, "3400 MB/s at once, 6800 MB/s alone");
         // A single one shares with nobody here, and all of them share the machine.
         for count in [1, 4] {
-            assert_eq!(look(&RULE, &halved(bench(), count).record()), Outcome::Clear);
+            assert_eq!(check_rule(&RULE, &halved(bench(), count).record()), Outcome::Clear);
         }
-        assert_eq!(look(&RULE, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(2).measured().record()), Outcome::NotApplicable);
         let mut lone = bench().record();
         lone.measurements.drain(..3);
-        assert_eq!(look(&RULE, &lone), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &lone), Outcome::CannotTell);
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
                     *bandwidth = bandwidth.map(|rate| rate.scaled(0.5));
                 }
             });
-            look(&RULE, &bench.record())
+            check_rule(&RULE, &bench.record())
         };
         assert_eq!(halved(&["nvme0n1", "nvme1n1", "md0"]), Outcome::Clear);
         let outcome = halved(&["nvme0n1", "nvme1n1", "md0", "nvme2n1", "nvme3n1"]);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(found.evidence.last().unwrap().value, "1 of 3 targets");
         // Of three, none is left to share anything.
         let few = Bench::new(2).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
-        assert_eq!(look(&RULE, &few.measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &few.measured().record()), Outcome::NotApplicable);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
             |n, bench: Bench| bench.measurement(n, |of| set_written(of, WrittenState::Unwritten));
         // The sequential reads, each alone, of the two that fell.
         let one = empty(0, halved(Bench::new(4).measured(), 2));
-        assert_eq!(look(&RULE, &empty(3, one).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &empty(3, one).record()), Outcome::Clear);
     }
 
     #[test]
@@ -245,13 +245,13 @@ mod tests {
                 }
             })
         };
-        assert_eq!(look(&RULE, &shared(4).record()), Outcome::Clear);
-        look(&RULE, &shared(16).record()).only(Severity::Warn);
+        assert_eq!(check_rule(&RULE, &shared(4).record()), Outcome::Clear);
+        check_rule(&RULE, &shared(16).record()).only(Severity::Warn);
         let busy = halved(Bench::new(4).measured(), 2).measurement(12, |of| {
             if let Some(cpu) = &mut of.cpu {
                 cpu.busiest_thread = 1.0;
             }
         });
-        assert_eq!(look(&RULE, &busy.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &busy.record()), Outcome::Clear);
     }
 }

@@ -7,8 +7,8 @@ use iodyno_model::{
 };
 
 use super::Rule;
-use crate::each_once::each_once;
 use crate::rule_context::RuleContext;
+use crate::unique::unique;
 
 /// From this many equal entries on, only their number is shown: a report of ten thousand jobs lacks
 /// a host in each of them, for each of twenty rules.
@@ -39,22 +39,22 @@ pub(crate) struct Tally {
     rule: &'static Rule,
     findings: Vec<Finding>,
     unknown: Vec<(String, String)>,
-    looked: bool,
+    checked: bool,
 }
 
 impl Tally {
     pub(super) fn new(rule: &'static Rule) -> Self {
-        Self { rule, findings: Vec::new(), unknown: Vec::new(), looked: false }
+        Self { rule, findings: Vec::new(), unknown: Vec::new(), checked: false }
     }
 
     /// Notes that something was checked.
-    pub(crate) fn looked(&mut self) {
-        self.looked = true;
+    pub(crate) fn checked(&mut self) {
+        self.checked = true;
     }
 
     /// Adds a finding, and sets its rule.
     pub(crate) fn found(&mut self, finding: Finding) {
-        self.looked = true;
+        self.checked = true;
         self.findings.push(Finding { rule: self.rule.id.to_owned(), ..finding });
     }
 
@@ -64,7 +64,7 @@ impl Tally {
     }
 
     /// Returns the value of a fact; if it is unknown, notes that and why.
-    pub(crate) fn know<'f, T>(
+    pub(crate) fn known_or_note<'f, T>(
         &mut self,
         subject: &str,
         what: &str,
@@ -77,43 +77,43 @@ impl Tally {
     }
 
     pub(crate) fn report(mut self) -> RuleReport {
-        self.unknown = named(each_once(self.unknown));
+        self.unknown = named(unique(self.unknown));
         let outcome = if !self.findings.is_empty() {
             RuleOutcome::Findings(self.findings)
-        } else if self.looked {
+        } else if self.checked {
             RuleOutcome::Clear
         } else if self.unknown.is_empty() {
             RuleOutcome::NotApplicable
         } else {
-            let missing = each_once(self.unknown.iter().map(|(_, what)| what.as_str()));
+            let missing = unique(self.unknown.iter().map(|(_, what)| what.as_str()));
             RuleOutcome::CannotTell(missing.join("; "))
         };
         RuleReport { rule: self.rule.id.to_owned(), outcome, cannot_tell: self.unknown }
     }
 }
 
-/// Applies a qualifying rule to each finished measurement. `look` returns the figure of an affected
-/// one, `None` if it is not affected, or what is missing to tell. All affected ones make one
-/// finding: `what`, `why`, `next`.
+/// Applies a qualifying rule to each finished measurement. `affected_by` returns the figure of an
+/// affected one, `None` if it is not affected, or what is missing to tell. All affected ones make
+/// one finding: `what`, `why`, `next`.
 pub(crate) fn qualify(
     tally: &mut Tally,
-    facts: &RuleContext<'_>,
-    look: impl Fn(&Measurement) -> Result<Option<String>, String>,
+    context: &RuleContext<'_>,
+    affected_by: impl Fn(&Measurement) -> Result<Option<String>, String>,
     [what, why, next]: [&str; 3],
 ) {
     let mut affected = Affected::default();
-    for (_, of) in facts.finished() {
-        match look(of) {
+    for (_, of) in context.finished() {
+        match affected_by(of) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(figure) => {
-                tally.looked();
+                tally.checked();
                 if let Some(figure) = figure {
-                    affected.add(of.title(), figure, facts.subjects(of));
+                    affected.add(of.title(), figure, context.subjects(of));
                 }
             }
         }
     }
-    affected.tell(tally, what, why, next);
+    affected.report(tally, what, why, next);
 }
 
 /// Measurements with the same reservation of a rule: one finding for all, since a machine with many
@@ -133,7 +133,7 @@ impl Affected {
     }
 
     /// Makes one INFO finding of them, if any: `seq-read nvme0n1: {what}.`
-    pub(crate) fn tell(self, tally: &mut Tally, what: &str, why: &str, next: &str) {
+    pub(crate) fn report(self, tally: &mut Tally, what: &str, why: &str, next: &str) {
         let whose = match self.figures.as_slice() {
             [] => return,
             [(only, _)] => only.clone(),
@@ -142,7 +142,7 @@ impl Affected {
         let what = format!("{whose}: {what}.");
         let figures = named(self.figures).into_iter();
         let evidence = figures.map(|(whose, figure)| Evidence::new(whose, figure)).collect();
-        let subjects = each_once(self.subjects);
+        let subjects = unique(self.subjects);
         tally.found(finding(Severity::Info, subjects, what, evidence, why, next));
     }
 }

@@ -414,12 +414,12 @@ impl Outcome {
 }
 
 /// Checks a run by a rule, with the builder's data sheet.
-pub(crate) fn look(rule: &'static Rule, record: &RunRecord) -> Outcome {
-    look_with(rule, record, None, None)
+pub(crate) fn check_rule(rule: &'static Rule, record: &RunRecord) -> Outcome {
+    check_rule_with(rule, record, None, None)
 }
 
 /// The same with a baseline and an expectation.
-pub(crate) fn look_with(
+pub(crate) fn check_rule_with(
     rule: &'static Rule,
     record: &RunRecord,
     baseline: Option<&RunRecord>,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use iodyno_model::{BelowSaturation, Claim, Direction, Measurement, Metric};
 
-use crate::conditions::{is_random_at_depth_1, stated};
+use crate::conditions::{is_random_at_depth_1, parse_conditions};
 use crate::measured::{figure, is_paced};
 use crate::outstanding::{STILL_GROWING, allowed, outstanding};
 use crate::shape::Shape;
@@ -19,7 +19,7 @@ pub(crate) const HOST_LATENCY_NS: f64 = 10_000.0;
 /// us.
 pub(crate) const FLASH_LATENCY_NS: f64 = 200_000.0;
 /// If twice the I/Os outstanding raise the rate by less than this factor, they wait for each other.
-const HARDLY: f64 = 1.10;
+const SATURATED_GAIN: f64 = 1.10;
 /// A queue filled to this share is full, except for I/Os being submitted.
 pub(crate) const FULL_QUEUE: f64 = 0.9;
 
@@ -48,14 +48,14 @@ pub(crate) fn below_saturation(
         _ => 0.0,
     };
     // Measured in the same run, else as stated by the sheet.
-    let measured_ns = depths.alone_ns.get(&Work::of(of)).copied();
+    let measured_ns = depths.alone_ns.get(&WorkloadKey::of(of)).copied();
     let latency_ns = measured_ns
-        .or_else(|| Some(of_sheet_ns(sheet, of.total.first()?.direction)? + transfer_ns));
+        .or_else(|| Some(sheet_latency_ns(sheet, of.total.first()?.direction)? + transfer_ns));
     let needed = claimed_ios.zip(latency_ns).map(|(ios, ns)| ios * ns / 1e9);
     // Upper limit for a flash drive of unknown latency.
     let at_most = claimed_ios.map(|ios| ios * (FLASH_LATENCY_NS + transfer_ns) / 1e9);
     let by_law = count.zip(needed.or(at_most)).is_some_and(|(count, needed)| count >= needed);
-    let enough = by_law || as_deep_as_stated(of, conditions) || is_saturated(of, own, &series);
+    let enough = by_law || has_claimed_depth(of, conditions) || is_saturated(of, own, &series);
     (!enough || surpassed_by.is_some()).then_some(BelowSaturation {
         outstanding: count,
         needed,
@@ -72,12 +72,12 @@ struct Point {
 
 /// Key of measurements of the same workload on the same targets.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Work<'a> {
+struct WorkloadKey<'a> {
     shape: Shape<'a>,
     targets: &'a [String],
 }
 
-impl<'a> Work<'a> {
+impl<'a> WorkloadKey<'a> {
     fn of(of: &'a Measurement) -> Self {
         Self { shape: Shape::of(&of.workload), targets: &of.targets }
     }
@@ -96,14 +96,14 @@ struct Series<'a> {
 type Load = (Option<u32>, Option<u32>);
 
 /// Key of a series, as returned by [`Depths::key`].
-type SeriesKey<'a> = (Work<'a>, Option<u64>);
+type SeriesKey<'a> = (WorkloadKey<'a>, Option<u64>);
 
 /// Rates of a run's measurements at each depth.
 #[derive(Debug, Default)]
 pub(crate) struct Depths<'a> {
     series: HashMap<SeriesKey<'a>, Vec<Series<'a>>>,
     /// Latency at depth 1, ns.
-    alone_ns: HashMap<Work<'a>, f64>,
+    alone_ns: HashMap<WorkloadKey<'a>, f64>,
 }
 
 impl<'a> Depths<'a> {
@@ -130,7 +130,7 @@ impl<'a> Depths<'a> {
         let latency = of.total.first().and_then(|one| one.mean_latency());
         if let Some(ns) = latency.map(|(_, mean)| mean.value).filter(|ns| allowed == 1 && *ns > 0.0)
         {
-            let least = self.alone_ns.entry(Work::of(of)).or_insert(ns);
+            let least = self.alone_ns.entry(WorkloadKey::of(of)).or_insert(ns);
             *least = least.min(ns);
         }
     }
@@ -138,7 +138,7 @@ impl<'a> Depths<'a> {
     /// What is equal within a series, except all but the first share of its written blocks.
     fn key(of: &'a Measurement) -> SeriesKey<'a> {
         let written = of.conditions.written.first().map(|one| one.share.value.to_bits());
-        (Work::of(of), written)
+        (WorkloadKey::of(of), written)
     }
 
     /// Returns the same workload on the same targets at other depths or with other numbers of jobs.
@@ -168,12 +168,12 @@ fn is_saturated(of: &Measurement, own: f64, series: &[Point]) -> bool {
     let all = || series.iter().map(|point| (point.allowed, point.rate)).chain([(allowed, own)]);
     let deepest = all().map(|(allowed, _)| allowed).max().unwrap_or(0);
     let best = all().map(|(_, rate)| rate).fold(0.0, f64::max);
-    all().any(|(allowed, rate)| rate * HARDLY >= best && deepest / 2 >= allowed)
+    all().any(|(allowed, rate)| rate * SATURATED_GAIN >= best && deepest / 2 >= allowed)
 }
 
 /// Returns true if the claim names its depth and that many I/Os were outstanding.
-fn as_deep_as_stated(of: &Measurement, conditions: &str) -> bool {
-    let stated = stated(conditions);
+fn has_claimed_depth(of: &Measurement, conditions: &str) -> bool {
+    let stated = parse_conditions(conditions);
     let Some((claimed, ours)) = stated.outstanding.zip(outstanding(of)) else { return false };
     let bytes = stated.block_bytes.zip(of.workload.bs);
     let (theirs, ours) = match bytes {
@@ -184,7 +184,7 @@ fn as_deep_as_stated(of: &Measurement, conditions: &str) -> bool {
 }
 
 /// Latency at depth 1, ns, if the sheet states that of random I/O.
-fn of_sheet_ns(sheet: &Claim, direction: Direction) -> Option<f64> {
+fn sheet_latency_ns(sheet: &Claim, direction: Direction) -> Option<f64> {
     let us = match direction {
         Direction::Write => sheet.lat_write_us,
         _ => sheet.lat_read_us,

@@ -6,7 +6,7 @@ use super::case::Case;
 
 /// Mean time of an I/O in each part of the stack, ns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whereabouts {
+pub(super) struct IoTimes {
     /// From submission to completion, as seen by the generator.
     pub(super) whole: f64,
     /// In the block layer before dispatch.
@@ -17,7 +17,7 @@ pub(super) struct Whereabouts {
     pub(super) idle: f64,
 }
 
-impl Whereabouts {
+impl IoTimes {
     /// In neither: before the block layer's queue, or after completion.
     pub(super) fn outside(self) -> f64 {
         (self.whole - self.queue - self.device).max(0.0)
@@ -31,14 +31,14 @@ impl Whereabouts {
 
 impl Case<'_> {
     /// Times of its I/Os from the kernel's tracepoints; `None`: not traced.
-    pub(super) fn whereabouts(&self) -> Option<Whereabouts> {
-        let times = self.of_run().conditions.block_times?;
-        let total = &self.of_run().total;
+    pub(super) fn io_times(&self) -> Option<IoTimes> {
+        let times = self.measurement().conditions.block_times?;
+        let total = &self.measurement().total;
         let ios: u64 = total.iter().filter_map(|result| result.ios).sum();
         let spent =
             |result: &DirectionResult| Some(result.ios? as f64 * result.mean_latency()?.1.value);
         let all: f64 = total.iter().map(spent).sum::<Option<f64>>()?;
-        Some(Whereabouts {
+        Some(IoTimes {
             whole: (ios > 0).then(|| all / ios as f64)?,
             queue: times.queue_mean_ns,
             device: times.device_mean_ns,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 /// Returns `items` without duplicates, in order of first occurrence.
-pub(crate) fn each_once<T: Hash + Eq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+pub(crate) fn unique<T: Hash + Eq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut items: Vec<T> = items.into_iter().collect();
     let mut seen = HashSet::new();
     let first: Vec<bool> = items.iter().map(|item| seen.insert(item)).collect();

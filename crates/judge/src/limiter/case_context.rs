@@ -9,11 +9,11 @@ use super::interrupts::interrupts_on_one_cpu;
 use super::power::{PowerSaving, power_saving};
 use super::suspect::{Limiter, Standing, Suspect};
 use crate::ceiling::{Bound, Ceiling};
-use crate::claim_reach::FULL_QUEUE;
 use crate::claims::{ClaimBook, claim_of};
-use crate::control_group::held_back;
+use crate::control_group::cgroup_effect;
 use crate::index::Index;
 use crate::measured::{is_paced, pauses};
+use crate::saturation::FULL_QUEUE;
 
 /// A ceiling is reached from this share of its lowest value on: the formula for links agrees with
 /// published ceilings within 1 to 2 %, and intervals add to that.
@@ -28,7 +28,7 @@ const CLAIM_EXCEEDED: f64 = 1.02;
 const LAYER_FINE: f64 = 0.90;
 /// If twice the I/Os raise the rate by less than this factor, they wait for each other: by Little's
 /// law each takes 1.8 times as long. That is no longer a lack of depth.
-const HARDLY: f64 = 1.10;
+const SATURATED_GAIN: f64 = 1.10;
 /// Other I/O is the limiter from this share of the job's own on.
 const OTHERS: f64 = 0.25;
 
@@ -42,7 +42,7 @@ pub(crate) enum Reach {
 }
 
 /// Everything known around a case.
-pub(crate) struct Scene<'a, 'b> {
+pub(crate) struct CaseContext<'a, 'b> {
     pub(crate) case: &'b Case<'a>,
     pub(crate) others: &'b [Case<'a>],
     pub(crate) contrasts: &'b [Contrast<'a>],
@@ -50,7 +50,7 @@ pub(crate) struct Scene<'a, 'b> {
     pub(crate) claims: &'b ClaimBook,
 }
 
-impl<'a> Scene<'a, '_> {
+impl<'a> CaseContext<'a, '_> {
     /// Returns every possible suspect with its status. Those that more I/Os or threads would
     /// relieve come before ceilings, which are then not reached.
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
@@ -87,7 +87,7 @@ impl<'a> Scene<'a, '_> {
     /// holds it back.
     pub(super) fn keeps_pace(&self) -> bool {
         let kept = self.case.in_flight().zip(self.case.outstanding());
-        is_paced(self.case.of_run())
+        is_paced(self.case.measurement())
             && kept.is_some_and(|((count, _), most)| count < FULL_QUEUE * f64::from(most))
     }
 
@@ -181,7 +181,7 @@ impl<'a> Scene<'a, '_> {
     /// Limits of the control groups, on I/O or CPU time.
     fn control_group(&self) -> Option<Suspect> {
         let limiter = Limiter::ControlGroup;
-        match held_back(&Index::of(self.case.record), self.case.of_run()) {
+        match cgroup_effect(&Index::of(self.case.record), self.case.measurement()) {
             Ok(Some(held)) if held.is_the_limit() => {
                 Some(Suspect::confirmed(limiter, held.to_string()))
             }
@@ -193,7 +193,7 @@ impl<'a> Scene<'a, '_> {
     }
 
     fn other_users(&self) -> Option<Suspect> {
-        let of = self.case.of_run();
+        let of = self.case.measurement();
         let why = other_io(of)??;
         let own = of.total.first()?;
         let bytes = of.conditions.other_bytes_per_s? > OTHERS * own.bandwidth?.value;
@@ -307,7 +307,7 @@ impl<'a> Scene<'a, '_> {
 /// Returns true if at most twice as many I/Os gained next to nothing.
 fn hardly_grew(contrast: &Contrast<'_>) -> bool {
     let (Change::Depth(from, to) | Change::Jobs(from, to)) = contrast.change else { return false };
-    to <= from.saturating_mul(2) && contrast.ratio.value < HARDLY
+    to <= from.saturating_mul(2) && contrast.ratio.value < SATURATED_GAIN
 }
 
 /// Describes more I/Os that only take longer: `; beyond 64 jobs only the latency grows, …`.
@@ -329,11 +329,11 @@ fn only_latency(case: &Case<'_>, contrast: &Contrast<'_>) -> String {
 }
 
 /// Suspects in the kernel and the drive besides I/O.
-impl Scene<'_, '_> {
+impl CaseContext<'_, '_> {
     /// Decided by moving the threads off that CPU.
     fn interrupts(&self) -> Option<Suspect> {
         let case = self.case;
-        let one = interrupts_on_one_cpu(case.record, case.of_run()).ok()??;
+        let one = interrupts_on_one_cpu(case.record, case.measurement()).ok()??;
         let outcome = self.effect(|change| matches!(change, Change::OffInterrupts(_)));
         let said = |contrast: &Contrast<'_>| {
             format!("{}; {}: {}", one.why, contrast.title(), contrast.outcome())
@@ -354,14 +354,15 @@ impl Scene<'_, '_> {
     fn power_saving(&self) -> Option<Suspect> {
         let case = self.case;
         let drives = case.drives.iter().copied();
-        let why = match power_saving(case.record, case.host()?, drives, case.of_run()).ok()?? {
-            PowerSaving::Reduced(_) => {
-                return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
-            }
-            // If the job itself pauses, other load does not show in its rate.
-            PowerSaving::Resting(_) if pauses(case.of_run()) => return None,
-            PowerSaving::Resting(why) => why,
-        };
+        let why =
+            match power_saving(case.record, case.host()?, drives, case.measurement()).ok()?? {
+                PowerSaving::Reduced(_) => {
+                    return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
+                }
+                // If the job itself pauses, other load does not show in its rate.
+                PowerSaving::Resting(_) if pauses(case.measurement()) => return None,
+                PowerSaving::Resting(why) => why,
+            };
         let outcome = self.effect(|change| *change == Change::KeptAwake);
         Some(match outcome {
             Some((Effect::Grew, contrast)) => Suspect::confirmed(

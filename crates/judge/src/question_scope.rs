@@ -8,21 +8,21 @@ use crate::place::names;
 use crate::rule_context::RuleContext;
 
 /// A rule about the machine as a whole.
-const OF_ALL: &str = "drive-missing";
+const RULE_OF_MACHINE: &str = "drive-missing";
 /// A rule about every drive of the machine if an expectation was given.
-const OF_EXPECTED: &str = "drive-dead";
+const RULE_OF_EXPECTED_DRIVES: &str = "drive-dead";
 
 /// Names that were asked about; `None`: everything.
-pub(crate) struct Asked {
+pub(crate) struct QuestionScope {
     names: Option<BTreeSet<String>>,
     /// An expectation was given.
     is_expected: bool,
 }
 
-impl Asked {
-    pub(crate) fn of(facts: &RuleContext<'_>) -> Self {
-        let is_expected = facts.question.expect.is_some();
-        Self { names: named(facts), is_expected }
+impl QuestionScope {
+    pub(crate) fn of(context: &RuleContext<'_>) -> Self {
+        let is_expected = context.question.expect.is_some();
+        Self { names: named(context), is_expected }
     }
 
     /// Returns true if this subject was asked about.
@@ -31,10 +31,10 @@ impl Asked {
     }
 
     /// Lowers findings about other subjects to INFO: they do not count in the verdict.
-    pub(crate) fn weigh(&self, mut finding: Finding) -> Finding {
+    pub(crate) fn lower_severity(&self, mut finding: Finding) -> Finding {
         let concerned = finding.subjects.is_empty()
-            || finding.rule == OF_ALL
-            || (self.is_expected && finding.rule == OF_EXPECTED)
+            || finding.rule == RULE_OF_MACHINE
+            || (self.is_expected && finding.rule == RULE_OF_EXPECTED_DRIVES)
             || finding.subjects.iter().any(|subject| self.has(subject));
         if !concerned && finding.severity > Severity::Info {
             finding.severity = Severity::Info;
@@ -46,37 +46,37 @@ impl Asked {
 
 /// The named targets and everything below them; `None` if nothing was named, or if a path has no
 /// known device and so may be on any drive.
-fn named(facts: &RuleContext<'_>) -> Option<BTreeSet<String>> {
-    let record = facts.record();
+fn named(context: &RuleContext<'_>) -> Option<BTreeSet<String>> {
+    let record = context.record();
     let run = &record.run;
-    let host = facts.host()?;
+    let host = context.host()?;
     let devices = record.measurements.iter().filter_map(|of| of.conditions.device.as_ref());
     let skipped = run.skipped.iter().map(|skipped| &skipped.target);
-    let mut asked: BTreeSet<String> =
+    let mut scope: BTreeSet<String> =
         run.targets.iter().chain(skipped).chain(devices).cloned().collect();
-    let is_known = |path: &String| facts.index.located(path).is_some();
+    let is_known = |path: &String| context.index.located(path).is_some();
     let has_unknown = run.targets.iter().any(|name| name.starts_with('/') && !is_known(name));
-    if run.scope == Scope::Machine || asked.is_empty() || has_unknown {
+    if run.scope == Scope::Machine || scope.is_empty() || has_unknown {
         return None;
     }
-    let below: Vec<String> = asked
+    let below: Vec<String> = scope
         .iter()
         .flat_map(|name| host.levels_under(name.strip_prefix("/dev/").unwrap_or(name)))
         .flatten()
         .map(|block| block.name.clone())
         .collect();
-    asked.extend(below);
-    let is_asked = |drive: &&Drive| names(drive).iter().any(|name| asked.contains(*name));
+    scope.extend(below);
+    let is_asked = |drive: &&Drive| names(drive).iter().any(|name| scope.contains(*name));
     let drives: Vec<&Drive> = host.drives.iter().filter(is_asked).collect();
     for drive in drives {
-        asked.extend(names(drive).into_iter().map(str::to_owned));
-        asked.extend(drive.links.iter().cloned());
+        scope.extend(names(drive).into_iter().map(str::to_owned));
+        scope.extend(drive.links.iter().cloned());
     }
     for card in &host.cards {
-        if card.blocks.iter().any(|block| asked.contains(block)) {
-            asked.insert(card.address.clone());
-            asked.extend(card.links.iter().cloned());
+        if card.blocks.iter().any(|block| scope.contains(block)) {
+            scope.insert(card.address.clone());
+            scope.extend(card.links.iter().cloned());
         }
     }
-    Some(asked)
+    Some(scope)
 }
