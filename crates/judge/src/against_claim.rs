@@ -214,7 +214,7 @@ mod tests {
     use crate::testing::{Bench, claims};
 
     #[test]
-    fn writes_are_held_against_what_the_sheet_says_of_writes_and_never_fail() {
+    fn writes_are_compared_with_write_claims_and_never_fail() {
         let record = Bench::new(1).measured().record();
         let host = record.host().unwrap();
         let mut sheet = crate::claim_of(&claims(), &host.drives[0]).unwrap().clone();

@@ -70,7 +70,7 @@ fn a_shared_uplink_is_one_finding() {
 }
 
 #[test]
-fn what_others_have_is_told_and_weighs_nothing() {
+fn findings_on_other_drives_do_not_count() {
     let bench = Bench::new(3).measured().drive(1, |drive| drive.state = known("dead".into()));
     let mut record = bench.record();
     assert_eq!(judged(&record).verdict, Verdict::Fail);
@@ -254,7 +254,7 @@ fn take_away(record: &mut RunRecord, n: usize, at: usize) {
 
 proptest! {
     #[test]
-    fn whatever_is_missing_it_is_judged_the_same_twice(
+    fn judging_is_deterministic_whatever_is_missing(
         drives in 0usize..4,
         changes in prop::collection::vec((0usize..35, 0usize..12), 0..12),
     ) {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_empty_drive_causes_is_said_of_that_drive_alone() {
+    fn an_empty_drive_explains_only_its_own_findings() {
         let empty = finding("blocks-not-written", "nvme1n1");
         let of = |subject| finding("above-claim", subject);
         let found = causes(vec![empty, of("nvme1"), of("nvme11n1"), of("nvme0n1")]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drives_share_explains_what_they_give_together() {
+    fn a_shared_link_explains_slow_aggregates() {
         let uplink = finding("link-oversubscribed", "nvme0");
         let together = Finding { subjects: Vec::new(), ..finding("all-at-once", "") };
         assert_eq!(causes(vec![uplink, together])[1].as_deref(), Some("link-oversubscribed"));

@@ -430,7 +430,7 @@ source = "mine"
 "#;
 
     #[test]
-    fn what_the_user_adds_comes_first() {
+    fn user_sheets_take_precedence() {
         let mut book = ClaimBook::builtin();
         book.add_toml(OWN, "own.toml").unwrap();
         assert_eq!(book.find("INTEL SSDPE2KX040T7", Bytes(4_000 * GB)).unwrap().source, "mine");

@@ -169,7 +169,7 @@ mod tests {
     use crate::{ClaimBook, claim_of};
 
     #[test]
-    fn what_was_ordered_is_what_is_claimed() {
+    fn a_contract_gives_the_claim() {
         let stated = contract("gp3,6000iops,500MB/s").unwrap();
         assert_eq!(stated.rand_read_iops, Some(6000.0));
         assert_eq!((stated.seq_read_mbs, stated.seq_write_mbs), (Some(500.0), Some(500.0)));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_contract_is_refused_with_what_is() {
+    fn invalid_contracts_are_refused_with_a_hint() {
         let said = |text| contract(text).unwrap_err().to_string();
         assert!(said("gp4").starts_with("gp4: no such type of volume; known are gp3, io2"));
         assert_eq!(

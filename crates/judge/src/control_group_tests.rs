@@ -115,7 +115,7 @@ fn cpu_max_shows_in_the_periods_that_it_ended() {
 }
 
 #[test]
-fn what_is_shared_out_is_told_by_threads_that_wait_while_they_need_not() {
+fn io_latency_limits_show_in_stalled_asynchronous_submitters() {
     let with = |stalled_us: u64, engine: &str| {
         let bench = bench(|own, _| {
             own.io_latency = vec![("nvme0n1".into(), 75)];

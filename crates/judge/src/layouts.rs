@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_has_no_rate_and_stands_last() {
+    fn failed_results_have_no_rate_and_sort_last() {
         let one = Bench::new(1).measured().record();
         let mut failed = one.clone();
         failed.measurements[0].end = iodyno_model::EndReason::Failed("gone".into());
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_twice_is_amplified() {
+    fn mirrored_writes_are_amplified() {
         let stats = |written_bytes| {
             let name = "nvme0n1".to_owned();
             DiskStats { name, written_bytes, ..DiskStats::default() }

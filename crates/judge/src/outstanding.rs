@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_and_not_begun_was_not_outstanding() {
+    fn late_ios_are_not_outstanding() {
         let mut of = of("io_uring", 4, 1);
         of.total[0].iops = Some(Estimate::bare(50_000.0));
         // 500,000 per second were asked for.

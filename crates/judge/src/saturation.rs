@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_to_go_no_faster_is_no_slow_drive() {
+    fn a_rate_limited_job_is_not_a_slow_drive() {
         let paced = |points: &[(u32, u32, f64)], option: &str, value: &str| {
             let mut record = table(points);
             let pace =

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_ends_what_is_known() {
+    fn a_failed_measurement_ends_the_aggregates() {
         let mut all = measured(&[4e9, 8e9, 8e9]);
         all[1].end = iodyno_model::EndReason::Failed("gone".into());
         let found = Growth::of(&Scaling::default(), all.iter());

@@ -229,7 +229,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_has_no_interval_is_none() {
+    fn invalid_input_has_no_interval() {
         assert_eq!(mean_interval(&[], 0.95), None);
         assert_eq!(mean_interval(&[1.0], 0.95), None);
         assert_eq!(mean_interval(&[2900.0, 3100.0, 2700.0], 0.95), None);

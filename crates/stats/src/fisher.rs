@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_have_says_nothing_and_nonsense_is_no_evidence() {
+    fn common_properties_and_invalid_tables_are_no_evidence() {
         assert_eq!(fisher_exact(0, 5, 7, 100), 1.0);
         assert!((fisher_exact(5, 5, 100, 100) - 1.0).abs() < 1e-9);
         for (both, drawn, marked, all) in [(3, 2, 5, 10), (1, 20, 5, 10), (1, 2, 50, 10)] {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_what_paper_says() {
+    fn a_window_agrees_with_a_hand_calculation() {
         let found = window(&[90.0, 100.0, 95.0, 105.0, 110.0]);
         assert_eq!((found.average, found.range), (100.0, 20.0));
         // (-2 * -10 + -1 * 0 + 0 * -5 + 1 * 5 + 2 * 10) / 10.
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_by_the_sample_says_something_else() {
+    fn fios_slope_per_sample_differs_from_snias() {
         // 100k to 200k IOPS over 300 s: 0.22 % of the mean per sample.
         let ramp: Vec<f64> = (0..300).map(|s| 1e5 + 1e5 * f64::from(s) / 299.0).collect();
         let fio = Steady { by: SteadyBy::Slope, limit: 10.0, percent: true, samples: 300 };
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_no_window() {
+    fn invalid_values_make_no_window() {
         for values in [&[][..], &[1.0], &[0.0; 5], &[-1.0; 5], &[1.0, f64::NAN, 1.0]] {
             assert_eq!(PtsWindow::of(values), None, "{values:?}");
         }
@@ -226,7 +226,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_does_no_harm(values in prop::collection::vec(any::<f64>(), 0..10)) {
+        fn any_values_are_handled(values in prop::collection::vec(any::<f64>(), 0..10)) {
             if let Some(found) = PtsWindow::of(&values) {
                 prop_assert!(found.average > 0.0);
                 prop_assert!(!found.is_steady(PTS) || found.range <= found.average);

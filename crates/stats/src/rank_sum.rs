@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn smaller_is_told_from_larger_and_from_equal() {
+    fn smaller_larger_and_equal_are_distinguished() {
         let low: Vec<f64> = (0..40).map(f64::from).collect();
         let high: Vec<f64> = (30..70).map(f64::from).collect();
         assert!(mann_whitney_less(&low, &high) < 1e-6);

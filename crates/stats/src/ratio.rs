@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_ratio_is_none() {
+    fn invalid_input_has_no_ratio() {
         assert_eq!(ratio_interval(&[1.0; 9], &[0.0; 9], 0.95), None);
         assert_eq!(ratio_interval(&[1.0; 9], &[1.0; 8], 0.95), None);
         assert_eq!(ratio_interval(&[], &[], 0.95), None);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remembers_longer_than_it_lasts_is_slow() {
+    fn series_shorter_than_their_correlation_are_slow() {
         let steps: Vec<f64> = (0..60).map(|t| 100.0 + scattered(t / 10)).collect();
         assert!(looks(&steps));
     }

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_trend_is_none() {
+    fn invalid_input_has_no_trend() {
         assert_eq!(trend(&[1.0, 2.0, 3.0, 4.0]), None);
         assert_eq!(trend(&[1.0, 2.0, f64::INFINITY, 4.0, 5.0]), None);
         assert_eq!(trend(&[3.0; 50]), None);

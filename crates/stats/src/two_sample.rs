@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_none() {
+    fn incomparable_groups_give_none() {
         assert_eq!(welch(&[1.0], &[1.0, 2.0], 0.95), None);
         assert_eq!(welch(&[1.0, f64::NAN], &[1.0, 2.0], 0.95), None);
         assert_eq!(welch(&[1.0, 2.0], &[1.0, 2.0], 1.0), None);

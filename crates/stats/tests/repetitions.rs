@@ -31,7 +31,7 @@ fn found(noise: Noise, n: usize, (sd_a, sd_b): (f64, f64), ratio: f64) -> f64 {
 }
 
 #[test]
-fn where_nothing_differs_it_rarely_says_so() {
+fn without_a_difference_false_positives_are_rare() {
     for n in 3..=5 {
         for (noise, most) in [(NORMAL, 0.05), (SLOWED, 0.05), (OUTLIERS, 0.05)] {
             let wrong = found(noise, n, (0.01, 0.01), 1.0);

@@ -146,7 +146,7 @@ fn a_rate_counts_from_97_percent_on() {
 }
 
 #[test]
-fn what_fails_is_not_tried_again_and_without_a_most_nothing_is() {
+fn failed_loads_are_not_repeated_and_a_failed_maximum_ends_it() {
     let fail =
         |of: Measurement| Measurement { end: EndReason::Failed(Failure::of(5, "EIO")), ..of };
     let (_, mut made) = measure(&queue, 1);

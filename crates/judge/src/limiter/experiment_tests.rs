@@ -86,7 +86,7 @@ fn standing(record: &RunRecord, n: usize, limiter: Limiter) -> Option<Standing> 
 }
 
 #[test]
-fn passthrough_tells_what_the_kernel_costs() {
+fn passthrough_shows_the_cost_of_the_kernel() {
     let busy = slow().measurement(SMALL, |of| of.cpu.as_mut().unwrap().busiest_thread = 0.99);
     let passed = |of: &mut Measurement| of.workload.ioengine = Some("io_uring_cmd".into());
     let saturated = and(busy.record(), SMALL, 1.8, more_jobs);
@@ -181,7 +181,7 @@ fn interrupts_on_one_cpu_are_left_to_it() {
 }
 
 #[test]
-fn what_rests_between_ios_is_kept_awake() {
+fn resting_links_are_tested_by_keeping_them_awake() {
     let aspm = iodyno_model::Aspm { l0s: false, l1: true };
     let bench = slow().link(0, |link| link.aspm = known(aspm));
     let resting = and(bench.record(), ALONE, 2.0, deeper);

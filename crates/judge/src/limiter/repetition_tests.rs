@@ -53,7 +53,7 @@ fn again() -> Answer {
 }
 
 #[test]
-fn what_noise_hides_is_measured_again_while_there_is_time() {
+fn unclear_effects_are_repeated_while_there_is_time() {
     let noisy = run(&[1.0], &[1.04], 0.2);
     let (answer, text) = said(&noisy, 7);
     assert_eq!(answer, again());
@@ -76,7 +76,7 @@ fn what_noise_hides_is_measured_again_while_there_is_time() {
 }
 
 #[test]
-fn repetitions_tell_by_what_they_differ_by() {
+fn the_variation_of_repetitions_decides() {
     let (answer, text) = said(&run(&[1.0, 1.02, 0.98], &[1.9, 2.1, 2.0], 0.4), 7);
     assert!(is_named(&answer, Limiter::Depth), "{text}");
     assert!(text.contains("; 3 against 3)"), "{text}");
@@ -94,7 +94,7 @@ fn repetitions_tell_by_what_they_differ_by() {
 }
 
 #[test]
-fn what_was_measured_once_varies_as_what_was_repeated() {
+fn single_measurements_vary_like_repeated_ones() {
     // Its own interval does not include the variation between measurements.
     let once = run(&[0.9, 1.05, 1.05], &[1.2], 0.01);
     let (answer, text) = said(&once, 0);
@@ -104,7 +104,7 @@ fn what_was_measured_once_varies_as_what_was_repeated() {
 }
 
 #[test]
-fn what_is_hardly_more_than_noise_is_confirmed_before_it_is_named() {
+fn marginal_effects_are_repeated_before_a_limiter_is_named() {
     let hardly = run(&[1.0], &[1.5], 0.15);
     assert_eq!(said(&hardly, 7).0, again());
     assert!(is_named(&said(&hardly, 0).0, Limiter::Depth));
@@ -128,14 +128,14 @@ fn more_than_a_change_can_do_is_drift() {
 }
 
 #[test]
-fn what_differs_between_measurements_of_the_same_widens_every_ratio() {
+fn variation_between_repetitions_widens_every_ratio() {
     // Each is precise, but repetitions differ by 20 %.
     let (answer, text) = said(&run(&[1.0, 1.2], &[1.3, 1.5], 0.001), 0);
     assert!(matches!(answer, Answer::Undecided { .. }), "{text}");
 }
 
 #[test]
-fn names_tell_no_repetitions() {
+fn equal_names_alone_are_no_repetitions() {
     let mut other = run(&[1.0, 1.5], &[1.0], 0.01);
     for of in &mut other.measurements {
         (of.name, of.purpose) = ("asked".into(), Purpose::Measure);
@@ -148,7 +148,7 @@ fn names_tell_no_repetitions() {
 }
 
 #[test]
-fn a_width_that_says_nothing_is_no_figure() {
+fn an_infinite_width_is_shown_as_not_known() {
     let (_, text) = said(&run(&[1.0], &[1.0], 0.9), 0);
     assert!(text.contains("gave x1.00 ± not known"), "{text}");
 }

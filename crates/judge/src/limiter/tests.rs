@@ -280,7 +280,7 @@ fn half_that_holds_all_slower_drives_clears_nothing() {
 }
 
 #[test]
-fn what_intervals_leave_open_is_not_the_same() {
+fn wide_intervals_are_unclear_rather_than_equal() {
     let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.5)).record();
     let effect = |factor: f64, half_width: f64| {
         let record = and(record.clone(), |of| {
@@ -313,7 +313,7 @@ fn what_intervals_leave_open_is_not_the_same() {
 }
 
 #[test]
-fn what_is_possible_is_asked_for_before_anything_is_named() {
+fn possible_experiments_come_before_a_named_limiter() {
     let record = Bench::new(1).measured().record();
     let claims = claims();
     let possible = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
@@ -450,7 +450,7 @@ fn several_drives_are_held_against_the_sum_of_their_own_claims() {
 }
 
 #[test]
-fn a_synchronous_engine_is_told_by_its_jobs_and_asks_for_more_of_them() {
+fn a_synchronous_engine_needs_more_jobs_instead_of_depth() {
     let bench = Bench::new(1).measured().measurement(1, |of| {
         of.workload.ioengine = Some("psync".into());
         (of.workload.iodepth, of.workload.numjobs) = (Some(32), Some(1));
@@ -471,7 +471,7 @@ fn a_synchronous_engine_is_told_by_its_jobs_and_asks_for_more_of_them() {
 }
 
 #[test]
-fn what_is_absurdly_deep_is_not_made_deeper() {
+fn absurd_depths_are_not_doubled() {
     let bench = Bench::new(1).measured().host(|host| host.drives.clear()).measurement(0, |of| {
         of.workload.bs = Some(8 << 20);
         (of.workload.iodepth, of.conditions.depth_asked) = (Some(1024), Some(1024));

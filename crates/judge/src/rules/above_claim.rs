@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_to_be_written_may_be_fast() {
+    fn written_blocks_may_exceed_the_claim() {
         let validity = |factor, state| {
             reserves(&RULE, &fast(factor, state), 1).map(|reserved| reserved.validity)
         };

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_rebuilt_is_told() {
+    fn missing_members_and_rebuilds_are_reported() {
         let rule = &RULE;
         assert_eq!(check_rule(rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
         assert_eq!(check_rule(rule, &with(Some(0), "idle")), Outcome::Clear);

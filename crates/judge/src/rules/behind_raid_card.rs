@@ -40,7 +40,7 @@ mod tests {
     use iodyno_model::{Fact, Severity, StorageCard};
 
     #[test]
-    fn what_a_card_hides_is_qualified() {
+    fn targets_behind_a_card_are_qualified() {
         let by = |kind: &str, driver: &str| {
             let card = StorageCard {
                 address: "0000:50:00.0".into(),

@@ -36,7 +36,7 @@ mod tests {
     use iodyno_model::Severity;
 
     #[test]
-    fn a_drive_in_its_domain_is_told() {
+    fn a_drive_in_a_vmd_domain_is_reported() {
         let bench = Bench::new(2).measured();
         assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         let behind = bench.drive(0, |drive| drive.vmd = Some("0000:80:05.5".into())).record();

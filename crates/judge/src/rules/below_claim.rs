@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn without_claim_or_data_it_cannot_tell() {
+    fn without_claim_or_data_it_is_undecided() {
         let other = slow(1, 0.5).drive(0, |drive| {
             drive.model = crate::testing::known("UNHEARD OF".into());
         });

@@ -60,7 +60,7 @@ mod tests {
     use iodyno_model::{Fact, Severity};
 
     #[test]
-    fn settings_and_the_drives_own_limit_are_told_apart() {
+    fn settings_and_mdts_are_distinguished() {
         let limits = |most: u32, hardware: u32| {
             let bench = Bench::new(1).measured().host(|host| {
                 host.blocks[0].queue.max_sectors_kib = known(most);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_reached_the_device_is_not_its_figure() {
+    fn io_that_never_reached_the_device_is_invalid_or_qualified() {
         assert_eq!(check_rule(&RULE, &measured(&bench(31_000_000_000, |_| ()))), Outcome::Clear);
         let some = measured(&bench(20_000_000_000, |_| ()));
         check_rule(&RULE, &some).only(Severity::Info);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_drive_did_for_others_is_told() {
+    fn foreign_io_on_the_drive_is_reported() {
         let others = |bytes: u128| {
             let grown = |host: &mut Host| log(&mut host.drives[0]).host_read_bytes = bytes;
             measured(&bench(30_000_000_000, grown))

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_rule_tells_is_told_once() {
+    fn findings_of_another_rule_are_not_repeated() {
         let shallow = |engine: &str| {
             let bench = Bench::new(1).measured().measurement(1, |of| {
                 of.conditions.depth_reached = Some(1.0);

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_of_0_bytes_is_told_once() {
+    fn an_empty_namespace_is_reported_once() {
         let with = |state: &str| {
             let bench = Bench::new(2).host(|host| host.blocks[1].size = known(Bytes(0)));
             check_rule(&RULE, &bench.drive(1, |drive| drive.state = known(state.into())).record())

@@ -53,7 +53,7 @@ mod tests {
     use iodyno_model::Fact;
 
     #[test]
-    fn one_queue_for_many_cpus_is_told() {
+    fn one_queue_for_many_cpus_is_reported() {
         let with =
             |queues| Bench::new(2).host(|host| host.blocks[1].queue.hardware_queues = queues);
         assert_eq!(check_rule(&RULE, &with(known(2)).record()), Outcome::Clear);

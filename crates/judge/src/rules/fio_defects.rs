@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_options_with_known_defects_are_told() {
+    fn versions_and_options_with_known_defects_are_reported() {
         assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         assert_eq!(check_rule(&RULE, &by_fio("3.36", |_| ())), Outcome::Clear);
         let put = |name: &'static str, value: &'static str| {

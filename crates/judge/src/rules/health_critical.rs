@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn without_root_it_cannot_tell() {
+    fn without_root_it_is_undecided() {
         let blind = |n: usize| Bench::new(n).drive(0, |d| d.health = Fact::NeedsRoot).record();
         assert_eq!(check_rule(&RULE, &blind(1)), Outcome::CannotTell);
         assert_eq!(check_rule(&RULE, &blind(2)), Outcome::ClearBut(1));

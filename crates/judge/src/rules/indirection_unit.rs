@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn small_writes_that_cost_as_much_as_large_ones_are_told() {
+    fn small_writes_as_costly_as_large_ones_are_reported() {
         assert_eq!(check_rule(&RULE, &writes_of([200e3, 60e3], 64)), Outcome::Clear);
         assert_eq!(check_rule(&RULE, &writes_of([20e3, 20e3], 1)), Outcome::Clear, "one at a time");
         let qlc = writes_of([21e3, 20e3], 64);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_drive_states_is_enough() {
+    fn the_stated_unit_is_sufficient() {
         let mut stated = writes_of([200e3, 60e3], 64);
         stated.snapshots[0].blocks[0].queue.minimum_io_bytes = known(16384);
         let why = reserves(&RULE, &stated, 0).unwrap().why;

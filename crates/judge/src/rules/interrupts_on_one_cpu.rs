@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cpu_for_the_queues_of_many_is_told() {
+    fn one_cpu_for_all_queues_is_reported() {
         assert_eq!(check_rule(&RULE, &run(|queue| queue, 8, 10_000)), Outcome::Clear);
         // One thread, or almost no interrupts.
         assert_eq!(check_rule(&RULE, &run(|_| 3, 1, 10_000)), Outcome::Clear);

@@ -59,7 +59,7 @@ mod tests {
     use iodyno_model::{Fact, Iommu};
 
     #[test]
-    fn strict_mode_is_told_once_for_all_drives() {
+    fn strict_mode_is_reported_once_for_all_drives() {
         let with = |strict: Fact<bool>| {
             let iommu = Iommu { group: 7, domain: known("DMA".into()), strict };
             (0..2).fold(Bench::new(2), |bench, n| {

@@ -71,7 +71,7 @@ mod tests {
     use iodyno_model::{BlockKind, Estimate, Severity};
 
     #[test]
-    fn what_no_device_can_is_invalid() {
+    fn impossible_latencies_are_invalid() {
         let with = |ns: f64| {
             Bench::new(1).measured().measurement(2, |of| {
                 of.total[0].latency_mean = Some(Estimate::bare(ns));

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_held_it_back_is_named() {
+    fn other_causes_are_named() {
         let mut shallow = array("raid0", 0.5);
         shallow.measurements[7].conditions.depth_asked = Some(64);
         shallow.measurements.remove(6);

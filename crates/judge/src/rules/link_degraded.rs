@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_judged() {
+    fn unreadable_links_are_not_judged() {
         let state = Bench::new(1).link(0, |link| link.current = Fact::Absent).record();
         assert_eq!(check_rule(&RULE, &state), Outcome::CannotTell);
         let able = Bench::new(2).link(0, |link| link.port.max_width = Fact::Absent).record();

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_begin_on_a_boundary_is_told() {
+    fn misaligned_layers_are_reported() {
         let aligned = known(Bytes::mib(1));
         assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         let fits = stack(aligned.clone(), 512 << 10, 512 << 10);

@@ -71,7 +71,7 @@ mod tests {
     use iodyno_model::RateSeries;
 
     #[test]
-    fn a_cliff_is_told_with_both_levels() {
+    fn a_cliff_is_reported_with_both_levels() {
         let cliff = Bench::new(1).measured().measurement(1, |of| {
             of.total[0].steady = Some(false);
             of.warmup_ns = 200_000_000;

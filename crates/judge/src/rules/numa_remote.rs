@@ -54,7 +54,7 @@ mod tests {
     use iodyno_model::{Fact, NumaNode, Severity};
 
     #[test]
-    fn far_cpus_are_told() {
+    fn remote_cpus_are_reported() {
         let bench = |cpus: &[u32]| {
             let bench = Bench::new(1).measured().host(|host| {
                 host.cpus.nodes = vec![

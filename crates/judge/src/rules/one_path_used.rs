@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_carry_nothing_are_told() {
+    fn unused_paths_are_reported() {
         let optimized = || known("optimized".to_owned());
         assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         let both = two_paths(known("round-robin".into()), optimized());

@@ -42,7 +42,7 @@ mod tests {
     use iodyno_model::Severity;
 
     #[test]
-    fn what_bypasses_it_is_clear_and_what_does_not_is_qualified() {
+    fn direct_io_is_clear_and_buffered_io_is_qualified() {
         let with = |direct: Option<bool>, engine: &str, size: Option<u64>| {
             let bench = each(Bench::new(1).measured(), |of| {
                 of.workload.direct = direct;

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn smaller_packets_than_both_can_take_are_told_once() {
+    fn small_payloads_are_reported_once() {
         assert_eq!(check_rule(&RULE, &able(2, 256, 512).record()), Outcome::Clear);
         let all = check_rule(&RULE, &able(2, 512, 512).record());
         let found = all.only(Severity::Info);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_new_trainings_are_told() {
+    fn error_kinds_and_retrainings_are_reported() {
         let error = |kind: &str, count: u64| iodyno_model::PcieError {
             severity: iodyno_model::PcieSeverity::Correctable,
             kind: kind.into(),

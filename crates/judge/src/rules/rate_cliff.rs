@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paced_job_may_fall_and_a_report_without_time_says_nothing() {
+    fn paced_jobs_pass_and_reports_without_a_time_series_are_undecided() {
         let mut paced = with(|n| if n < 40 { 230 } else { 60 });
         for of in &mut paced.measurements {
             of.workload.options.insert("rate".into(), "1m".into());

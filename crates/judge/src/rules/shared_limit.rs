@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_on_the_same_drive_seeks_no_limit() {
+    fn targets_on_the_same_drive_have_no_shared_limit() {
         // In the measurement, the array's name follows the drives'.
         let bench = || Bench::new(5).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
         let halved = |names: &[&str]| {

@@ -115,7 +115,7 @@ mod tests {
     use crate::testing::{Bench, Outcome, check_rule, reserves};
 
     #[test]
-    fn a_slow_wave_qualifies_and_a_change_is_told_elsewhere() {
+    fn a_slow_wave_qualifies_and_a_change_has_its_own_rule() {
         let bench = Bench::new(1).measured();
         assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_measured_again_tells_what_a_window_cannot() {
+    fn repetitions_show_fluctuations_beyond_the_window() {
         let mut record = Bench::new(1).measured().record();
         let mut again = record.measurements[1].clone();
         again.phase = 77;

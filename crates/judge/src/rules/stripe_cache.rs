@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_told_where_something_is_written() {
+    fn the_default_is_reported_for_writes() {
         let small = writes_on("raid5", known(256));
         check_rule(&RULE, &small).only(Severity::Info);
         assert_eq!(

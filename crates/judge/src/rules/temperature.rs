@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn without_log_and_level_it_cannot_tell() {
+    fn without_log_and_level_it_is_undecided() {
         let blind = Bench::new(1).drive(0, |d| {
             d.health = Fact::NeedsRoot;
             d.temperature = Fact::Absent;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_at_the_critical_level_are_told_and_count_while_measured() {
+    fn minutes_at_the_critical_level_warn_if_they_grow_during_the_run() {
         let past = Bench::new(1).drive(0, |d| log(d).critical_temperature_min = 12);
         let found = check_rule(&RULE, &past.record());
         assert_eq!(found.only(Severity::Info).evidence[0].value, "12 min since it was made");

@@ -36,7 +36,7 @@ fn runs_in_rounds_that_are_repeated_are_tested() {
 }
 
 #[test]
-fn parts_of_a_round_that_do_the_same_are_told_apart_by_name() {
+fn equal_workloads_of_a_round_are_distinguished_by_name() {
     let with_conditioning = |rate: f64| {
         let mut record = rounds(&[rate; 5]);
         let mut more: Vec<Measurement> = record.measurements.clone();
@@ -71,7 +71,7 @@ fn another_mix_is_no_conditioning_of_what_is_tracked() {
 }
 
 #[test]
-fn what_is_not_steady_carries_that_and_what_has_no_window_is_left_out() {
+fn unsteady_windows_are_qualified_and_short_runs_left_out() {
     let steady = rounds(&[100.0; 5]);
     let unsteady = rounds(&[100.0, 200.0, 100.0, 200.0, 100.0]);
     let found = compared(&[&steady, &unsteady]);

@@ -100,7 +100,7 @@ fn a_job_that_was_renamed_or_has_another_engine_is_the_same_workload() {
 }
 
 #[test]
-fn what_shapes_the_load_makes_another_workload() {
+fn options_of_the_load_make_another_workload() {
     let a = run([job(1000.0)]);
     let changes: [fn(&mut Measurement); 6] = [
         |of| of.workload.rw = Some("read".into()),
@@ -124,7 +124,7 @@ fn what_shapes_the_load_makes_another_workload() {
 }
 
 #[test]
-fn what_a_run_varies_on_purpose_makes_rows() {
+fn options_varied_within_a_run_make_rows() {
     let engine =
         |iops, engine: &str| with(job(iops), |of| of.workload.ioengine = Some(engine.into()));
     let a = run([engine(1000.0, "libaio"), engine(2000.0, "io_uring")]);
@@ -138,7 +138,7 @@ fn what_a_run_varies_on_purpose_makes_rows() {
 }
 
 #[test]
-fn what_a_report_does_not_say_may_be_what_the_other_says() {
+fn partial_workloads_match_complete_ones() {
     let full = run([job(1000.0), with(job(500.0), |of| of.workload.iodepth = Some(1))]);
     // fio's JSON lacks numjobs unless it was set.
     let json = run([with(job(1000.0), |of| of.workload.numjobs = None)]);
@@ -164,7 +164,7 @@ fn what_a_report_does_not_say_may_be_what_the_other_says() {
 
 /// Like fio's JSON, terse and normal output of the same run.
 #[test]
-fn of_many_sides_each_says_what_it_knows() {
+fn partial_workloads_of_many_sides_are_completed() {
     let all = run([job(1000.0)]);
     let without_jobs = run([with(job(990.0), |of| of.workload.numjobs = None)]);
     let name_alone = run([with(job(900.0), |of| {
@@ -206,7 +206,7 @@ fn jobs_at_the_same_time_are_one_repetition_and_add_up() {
 }
 
 #[test]
-fn jobs_of_other_names_at_the_same_time_are_told_apart() {
+fn concurrent_jobs_are_distinguished_by_name() {
     let named = |name: &str, iops| with(job(iops), |of| of.name = name.into());
     let mut a = run([named("one", 1000.0), named("two", 2000.0)]);
     a.measurements.iter_mut().for_each(|of| of.phase = 0);
@@ -298,7 +298,7 @@ fn latencies_of_different_kinds_are_not_compared() {
 }
 
 #[test]
-fn whether_sides_were_measured_in_turns_is_told_by_their_times() {
+fn interleaving_is_derived_from_the_start_times() {
     let at = |times: &[i64]| -> Vec<RunRecord> {
         times
             .iter()
@@ -395,7 +395,7 @@ fn a_sweep_is_in_the_order_of_its_sizes() {
 }
 
 #[test]
-fn what_drives_and_layers_are_set_to_is_compared() {
+fn settings_of_drives_and_layers_are_compared() {
     use iodyno_model::{Aspm, BlockDevice, BlockKind, Iommu};
     let with = |policy: &str, domain: Fact<Iommu>, l1: bool, wbt_us: u64, chunk: Option<u64>| {
         let bench = Bench::new(1).measured().drive(0, |drive| {
