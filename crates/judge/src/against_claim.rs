@@ -73,13 +73,14 @@ pub(crate) fn against_claim(
     limiters: &[String],
 ) -> Judgement {
     let ratio = estimate.value / figure.value;
-    let held = |verdict, more: &str| Judgement::new(verdict, Yardstick::Claim, ratio).with(more);
+    let judgement =
+        |verdict, more: &str| Judgement::new(verdict, Yardstick::Claim, ratio).with(more);
     let as_good = match metric {
         Metric::LatencyMean => estimate.low() <= figure.value / LEAST_OF_CLAIM + HOST_LATENCY_NS,
         _ => estimate.high() >= LEAST_OF_CLAIM * figure.value,
     };
     if as_good {
-        return held(Verdict::Pass, "");
+        return judgement(Verdict::Pass, "");
     }
     if is_paced(of) {
         let why = BelowSaturation {
@@ -88,26 +89,26 @@ pub(crate) fn against_claim(
             enough: false,
             surpassed_by: None,
         };
-        let held = held(Verdict::Unjudged, ", and it was asked to go no faster");
-        return Judgement { below_saturation: Some(why), ..held };
+        let judgement = judgement(Verdict::Unjudged, ", and it was asked to go no faster");
+        return Judgement { below_saturation: Some(why), ..judgement };
     }
     if figure.scope == ClaimScope::SeriesMax {
         let why = ", which is the best of the series and not of this capacity";
-        return held(Verdict::Unjudged, why);
+        return judgement(Verdict::Unjudged, why);
     }
     if metric == Metric::LatencyMean {
-        return held(Verdict::Warn, "");
+        return judgement(Verdict::Warn, "");
     }
     let claim = (figure.value, figure.conditions.as_str());
     if let Some(why) = below_saturation(depths, of, metric, sheet, claim) {
         let more = format!("; {}", below_saturation_text(metric, &why));
-        return Judgement { below_saturation: Some(why), ..held(Verdict::Unjudged, &more) };
+        return Judgement { below_saturation: Some(why), ..judgement(Verdict::Unjudged, &more) };
     }
     if !limiters.is_empty() {
-        return held(Verdict::Warn, &format!("; {}", limiters.join("; ")));
+        return judgement(Verdict::Warn, &format!("; {}", limiters.join("; ")));
     }
     if of.total.iter().any(|result| result.direction == Direction::Write) {
-        return held(Verdict::Warn, "; what was written before decides how fast it writes");
+        return judgement(Verdict::Warn, "; what was written before decides how fast it writes");
     }
     let in_sequence = of.conditions.scratch || of.conditions.fill == Some(FillOrder::Sequential);
     if metric == Metric::Bandwidth && !in_sequence {
@@ -115,12 +116,12 @@ pub(crate) fn against_claim(
             Some(_) => "the blocks were written at random",
             None => "fill unknown",
         };
-        return held(Verdict::Warn, &format!("; {fill}, prepare and repeat"));
+        return judgement(Verdict::Warn, &format!("; {fill}, prepare and repeat"));
     }
     if sheet.match_confidence == "guess" {
-        return held(Verdict::Warn, ", though whether it is this drive's is a guess");
+        return judgement(Verdict::Warn, ", though whether it is this drive's is a guess");
     }
-    held(Verdict::Fail, "")
+    judgement(Verdict::Fail, "")
 }
 
 /// Explains in a few words why a claim does not apply to a measurement.
@@ -161,8 +162,8 @@ pub(crate) fn found_limiters(
     if let Some(Some(why)) = limiter::other_io(of) {
         found.push(why);
     }
-    if let Ok(Some(held)) = cgroup_effect(index, of) {
-        found.push(held.to_string());
+    if let Ok(Some(effect)) = cgroup_effect(index, of) {
+        found.push(effect.to_string());
     }
     if of.conditions.punted == Some(true) {
         found.push("kernel threads ran the I/O".to_owned());
@@ -226,7 +227,7 @@ mod tests {
         of.total[0].direction = Direction::Write;
         let claim = claimed(&sheet, &of, Metric::Bandwidth).unwrap();
         assert_eq!(claim.value, 2e9);
-        let held = |rate| {
+        let judgement = |rate| {
             against_claim(
                 &Depths::default(),
                 &sheet,
@@ -237,8 +238,8 @@ mod tests {
                 &[],
             )
         };
-        assert_eq!(held(2e9).verdict, Verdict::Pass);
-        let slow = held(1e9);
+        assert_eq!(judgement(2e9).verdict, Verdict::Pass);
+        let slow = judgement(1e9);
         assert_eq!(slow.verdict, Verdict::Warn);
         assert!(
             slow.reason.to_string().contains("50 % of the claim; what was written before"),
@@ -264,24 +265,24 @@ mod tests {
         writes.direction = Direction::Write;
         writes.iops = Some(Estimate::confident(120e3, 110e3, 130e3, 0.95));
         of.total.push(writes);
-        let held = |record: &RunRecord| {
+        let judgement = |record: &RunRecord| {
             let question = crate::Question { record, claims: &book, baseline: None, expect: None };
             let all = crate::yardsticks::compare(&question, &Index::of(record));
             let found = all.into_iter().find(|one| one.measurement == 1).unwrap();
             (found.estimate, found.claim)
         };
-        let (estimate, claim) = held(&record);
+        let (estimate, claim) = judgement(&record);
         assert_eq!((estimate.value, estimate.bounds()), (400e3, Some((380e3, 420e3))));
         let (figure, verdict) = claim.unwrap();
         assert_eq!((figure.value, verdict.verdict), (400e3, Verdict::Pass));
         for result in &mut record.measurements[1].total {
             result.iops = Some(Estimate::bare(100e3));
         }
-        let (_, verdict) = held(&record).1.unwrap();
+        let (_, verdict) = judgement(&record).1.unwrap();
         // It also writes, so the earlier writes decide.
         assert_eq!((verdict.ratio, verdict.verdict), (0.5, Verdict::Warn));
         // Other mixes have no claim.
         record.measurements[1].workload.options.insert("rwmixread".into(), "50".into());
-        assert!(held(&record).1.is_none());
+        assert!(judgement(&record).1.is_none());
     }
 }

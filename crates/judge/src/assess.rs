@@ -77,22 +77,25 @@ fn judge_measurement(context: &RuleContext<'_>, measurement: usize) -> JudgedMea
 /// cannot judge.
 fn judge_metric(compared: &Compared, validity: Validity) -> MetricJudgement {
     let worst = compared
-        .held()
-        .filter(|held| held.verdict != Verdict::Unjudged)
+        .judgements()
+        .filter(|judgement| judgement.verdict != Verdict::Unjudged)
         // Of equal verdicts the first counts: claim, then peers, then baseline.
         .reduce(|a, b| if b.verdict > a.verdict { b } else { a })
-        .or_else(|| compared.held().next());
+        .or_else(|| compared.judgements().next());
     let (verdict, reason) = match (validity, worst) {
         // The reservations give the reason.
         (Validity::Invalid, _) => (Verdict::Unjudged, "the measurement is invalid".into()),
-        (_, Some(held)) => (held.verdict, held.reason.clone()),
+        (_, Some(judgement)) => (judgement.verdict, judgement.reason.clone()),
         (_, None) => (Verdict::Unjudged, compared.unjudged.as_str().into()),
     };
     MetricJudgement {
         metric: compared.metric,
         estimate: compared.estimate,
         claim: compared.claim.as_ref().map(|(figure, _)| figure.clone()),
-        below_saturation: compared.claim.as_ref().and_then(|(_, held)| held.below_saturation),
+        below_saturation: compared
+            .claim
+            .as_ref()
+            .and_then(|(_, judgement)| judgement.below_saturation),
         ceiling: compared.ceiling.clone(),
         peers: compared.peers.as_ref().map(|(median, count, _)| (*median, *count)),
         baseline: compared.baseline.as_ref().map(|(estimate, _)| *estimate),

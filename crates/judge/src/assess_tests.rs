@@ -81,9 +81,9 @@ fn findings_on_other_drives_do_not_count() {
     let named = judged(&record);
     assert_eq!(named.verdict, Verdict::Pass, "{:?}", named.findings);
     assert_eq!(named.subjects, [("nvme0".to_owned(), Verdict::Pass)]);
-    let told = named.findings.iter().find(|finding| finding.rule == "drive-dead").unwrap();
-    assert_eq!(told.severity, Severity::Info);
-    assert!(told.what.starts_with("Not among what was named"), "{}", told.what);
+    let reported = named.findings.iter().find(|finding| finding.rule == "drive-dead").unwrap();
+    assert_eq!(reported.severity, Severity::Info);
+    assert!(reported.what.starts_with("Not among what was named"), "{}", reported.what);
     // An expectation asks about the whole machine.
     let expect = crate::Expectation::parse("drives = 3", "e").unwrap();
     let claims = claims();

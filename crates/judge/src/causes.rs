@@ -87,7 +87,7 @@ fn fills_its_link(finding: &Finding, context: &RuleContext<'_>) -> bool {
         let of = &context.record().measurements[compared.measurement];
         let full = compared.ceiling.as_ref();
         matches!(of.targets.as_slice(), [only] if finding.subjects.contains(only))
-            && compared.held().any(|held| held.verdict >= Verdict::Warn)
+            && compared.judgements().any(|judgement| judgement.verdict >= Verdict::Warn)
             && full.is_some_and(|(most, _)| compared.estimate.value >= REACHED * most)
     })
 }

@@ -7,7 +7,7 @@ use regex_lite::Regex;
 use toml::Spanned;
 
 use crate::contract::{CONTRACT, ContractError, contract};
-use crate::file_error::{ClaimError, FileError};
+use crate::file_error::{FileError};
 use crate::place::capacities;
 
 /// Built-in data sheets, with their file names.
@@ -80,7 +80,7 @@ impl ClaimBook {
     /// # Errors
     /// Not TOML, an unknown or missing field, a broken regular expression, a figure that is not
     /// positive. Nothing is added then.
-    pub fn add_toml(&mut self, text: &str, source_name: &str) -> Result<(), ClaimError> {
+    pub fn add_toml(&mut self, text: &str, source_name: &str) -> Result<(), FileError> {
         let mut entries = parse(text, source_name)?;
         entries.append(&mut self.added);
         self.added = entries;

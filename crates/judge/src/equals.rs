@@ -3,7 +3,7 @@
 use iodyno_model::{Estimate, Metric, Verdict};
 use iodyno_stats::low_outliers;
 
-use crate::yardsticks::{PEERS, against, median_of};
+use crate::yardsticks::{LEAST_PEERS, against, median_of};
 
 /// False discovery rate for drives reported as slower than their equals.
 pub const FALSE_DISCOVERIES: f64 = 0.01;
@@ -37,9 +37,9 @@ impl Unlike {
 }
 
 /// Compares each of the figures of equal drives with the others by the rule `unlike-peers`, and
-/// gives its probability; none if there are too few (see [`PEERS`]).
+/// gives its probability; none if there are too few (see [`LEAST_PEERS`]).
 pub fn unlike_equals(metric: Metric, all: &[Estimate]) -> Vec<Option<Unlike>> {
-    let reference = (all.len() >= PEERS).then(|| median_of(all)).flatten();
+    let reference = (all.len() >= LEAST_PEERS).then(|| median_of(all)).flatten();
     let Some((median, bounds)) = reference else { return vec![None; all.len()] };
     // For latencies, high values are slow.
     let speed = |of: &Estimate| match metric {
@@ -48,9 +48,9 @@ pub fn unlike_equals(metric: Metric, all: &[Estimate]) -> Vec<Option<Unlike>> {
     };
     let chances = low_outliers(&all.iter().map(speed).collect::<Vec<_>>());
     let one = |(at, of): (usize, &Estimate)| {
-        let held = against(metric, *of, median, bounds)?;
+        let judgement = against(metric, *of, median, bounds)?;
         let chance = chances.as_ref().map(|chances| chances[at]);
-        Some(Unlike { median, ratio: held.ratio, verdict: held.verdict, chance })
+        Some(Unlike { median, ratio: judgement.ratio, verdict: judgement.verdict, chance })
     };
     all.iter().enumerate().map(one).collect()
 }

@@ -16,9 +16,6 @@ pub struct FileError {
     pub next: String,
 }
 
-/// Error in a data sheet.
-pub type ClaimError = FileError;
-
 impl FileError {
     /// Returns an error at byte `offset` of `text`.
     pub(crate) fn at(

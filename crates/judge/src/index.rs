@@ -67,13 +67,13 @@ impl<'a> Index<'a> {
     }
 
     /// Returns the measurements of this name on these targets.
-    pub fn of_step<'s>(&'s self, name: &'s str, targets: &'s [String]) -> &'s [&'a Measurement] {
+    pub fn named_on<'s>(&'s self, name: &'s str, targets: &'s [String]) -> &'s [&'a Measurement] {
         self.steps.get(&(name, targets)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the first of those that finished.
     pub fn finished_step(&self, name: &str, targets: &[String]) -> Option<&'a Measurement> {
-        self.of_step(name, targets).iter().copied().find(|of| of.failure().is_none())
+        self.named_on(name, targets).iter().copied().find(|of| of.failure().is_none())
     }
 
     /// Returns the first finished latency measurement of the same workload on the same targets.

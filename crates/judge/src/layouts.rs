@@ -83,8 +83,8 @@ impl<'a> Layouts<'a> {
         let all = found(&|target_kind| matches!(target_kind, TargetKind::Raw(2..)));
         found(&|target_kind| target_kind == TargetKind::Built)?;
         let names: Vec<&str> = runs.iter().map(|(name, _)| *name).collect();
-        let lead = common_prefix_len(&names);
-        let built = runs.iter().map(|(name, record)| (&name[lead..], *record)).collect();
+        let prefix_len = common_prefix_len(&names);
+        let built = runs.iter().map(|(name, record)| (&name[prefix_len..], *record)).collect();
         Some(Self { one: Some(one), all, built })
     }
 

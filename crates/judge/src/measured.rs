@@ -70,6 +70,11 @@ pub(crate) fn writes(of: &Measurement) -> bool {
     rw.contains("write") || rw.contains("rw") || of.result(Direction::Write).is_some()
 }
 
+/// Returns true if its accesses are random.
+pub(crate) fn is_random(of: &Measurement) -> bool {
+    of.workload.rw.as_deref().is_some_and(|rw| rw.starts_with("rand"))
+}
+
 /// Returns true if it only trimmed, which moves no data.
 pub(crate) fn only_trims(of: &Measurement) -> bool {
     !of.total.is_empty() && of.total.iter().all(|result| result.direction == Direction::Trim)

@@ -32,7 +32,7 @@ pub(crate) const UNLIKE_WARN: f64 = 0.10;
 /// More than this below peers or baseline is a failure.
 pub(crate) const UNLIKE_FAIL: f64 = 0.25;
 /// Minimum number of peers, the judged drive included.
-pub const PEERS: usize = 3;
+pub const LEAST_PEERS: usize = 3;
 
 /// A measurement's figure compared with one yardstick.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,11 +79,11 @@ pub(crate) struct Compared {
 
 impl Compared {
     /// Judgements, in the order of the yardsticks' precedence.
-    pub(crate) fn held(&self) -> impl Iterator<Item = &Judgement> {
-        let claim = self.claim.as_ref().map(|(_, held)| held);
-        let peers = self.peers.as_ref().map(|(_, _, held)| held);
-        let baseline = self.baseline.as_ref().map(|(_, held)| held);
-        let alone = self.alone.as_ref().map(|(_, held)| held);
+    pub(crate) fn judgements(&self) -> impl Iterator<Item = &Judgement> {
+        let claim = self.claim.as_ref().map(|(_, judgement)| judgement);
+        let peers = self.peers.as_ref().map(|(_, _, judgement)| judgement);
+        let baseline = self.baseline.as_ref().map(|(_, judgement)| judgement);
+        let alone = self.alone.as_ref().map(|(_, judgement)| judgement);
         [claim, peers, baseline, alone].into_iter().flatten()
     }
 }
@@ -115,9 +115,9 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
             let place = place(host, of, target);
             let lasting = lasting_level(of, metric, estimate);
             let judged = lasting.as_ref().map_or(estimate, |lasting| lasting.rate);
-            let level = |held: Judgement| match &lasting {
-                Some(lasting) => lasting.level(held),
-                None => held,
+            let level = |judgement: Judgement| match &lasting {
+                Some(lasting) => lasting.level(judgement),
+                None => judgement,
             };
             limiters = found_limiters(index, of, &place);
             let sheet = place.drive.and_then(|drive| claim_of(question.claims, drive));
@@ -127,13 +127,13 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
                     limiters.push(why);
                 }
                 limiters.extend(depth_limiter(of, metric, &figure));
-                let held =
+                let judgement =
                     against_claim(&index.depths, sheet, &figure, of, metric, judged, &limiters);
-                Some((figure, level(held)))
+                Some((figure, level(judgement)))
             });
-            against_peers = peers
-                .against(at, metric, judged)
-                .map(|(median, count, held)| (median, count, excused(index, of, level(held))));
+            against_peers = peers.against(at, metric, judged).map(|(median, count, judgement)| {
+                (median, count, excused(index, of, level(judgement)))
+            });
             if let Some(whose) = &place.virtual_disk {
                 unjudged = format!("a virtual disk ({whose}): its limits are a contract's");
             }
@@ -165,7 +165,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
                     let made = (Step::of(of, &searched), identity(record, of));
                     baseline.against(&made, metric, estimate)
                 })
-                .map(|(earlier, held)| (earlier, excused(index, of, held))),
+                .map(|(earlier, judgement)| (earlier, excused(index, of, judgement))),
             alone,
             unjudged,
         })
@@ -200,10 +200,10 @@ fn lasting_level(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Las
 
 impl LastingLevel {
     /// Lowers FAIL to WARN: a drive is not replaced for a single event.
-    fn level(&self, held: Judgement) -> Judgement {
+    fn level(&self, judgement: Judgement) -> Judgement {
         let from = format_duration_ns(self.at_ns as f64);
-        let whole = percent(held.ratio * self.mean);
-        Judgement { verdict: held.verdict.min(Verdict::Warn), ..held }
+        let whole = percent(judgement.ratio * self.mean);
+        Judgement { verdict: judgement.verdict.min(Verdict::Warn), ..judgement }
             .with(format!(", from {from} on ({whole} on the whole)"))
     }
 }
@@ -290,13 +290,13 @@ impl<'a> Peers<'a> {
     ) -> Option<(f64, u32, Judgement)> {
         let (group, drive) = self.of[measurement]?;
         let group = &self.groups[group];
-        if group.len() < PEERS {
+        if group.len() < LEAST_PEERS {
             return None;
         }
         let others = group.iter().filter(|(other, _)| *other != drive).map(|(_, theirs)| *theirs);
         let all: Vec<Estimate> = others.chain([estimate]).collect();
-        let (reference, held) = against_median(metric, estimate, &all)?;
-        Some((reference, all.len() as u32, held))
+        let (reference, judgement) = against_median(metric, estimate, &all)?;
+        Some((reference, all.len() as u32, judgement))
     }
 }
 
@@ -356,13 +356,13 @@ fn unlike(
 }
 
 /// Lowers FAIL to WARN for a drive with other I/O, or limited by a control group.
-fn excused(index: &Index<'_>, of: &Measurement, held: Judgement) -> Judgement {
-    let cgroup_effect = || cgroup_effect(index, of).ok().flatten().map(|held| held.to_string());
+fn excused(index: &Index<'_>, of: &Measurement, judgement: Judgement) -> Judgement {
+    let cgroup_effect = || cgroup_effect(index, of).ok().flatten().map(|effect| effect.to_string());
     match limiter::other_io(of).flatten().or_else(cgroup_effect) {
-        Some(why) if held.verdict == Verdict::Fail => {
-            Judgement { verdict: Verdict::Warn, ..held }.with(format!("; {why}"))
+        Some(why) if judgement.verdict == Verdict::Fail => {
+            Judgement { verdict: Verdict::Warn, ..judgement }.with(format!("; {why}"))
         }
-        _ => held,
+        _ => judgement,
     }
 }
 
@@ -407,8 +407,8 @@ impl<'a> Baseline<'a> {
         let same = self.0.get(made)?;
         let (_, theirs) = *same.iter().find(|(their_metric, _)| *their_metric == metric)?;
         let bounds = (theirs.low(), theirs.high());
-        let held = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
-        Some((theirs, held))
+        let judgement = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
+        Some((theirs, judgement))
     }
 }
 
@@ -419,7 +419,7 @@ fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<
     }
     let (_, estimate) = figure(of)?;
     let alone = |target: &String| {
-        let single = index.of_step(&of.name, std::slice::from_ref(target)).first()?;
+        let single = index.named_on(&of.name, std::slice::from_ref(target)).first()?;
         let (_, estimate) = figure(single)?;
         Some(estimate)
     };

@@ -3,6 +3,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::two_sample::median;
+
 /// Ratio of the standard deviation of a normal distribution to its median absolute deviation.
 const NORMAL: f64 = 1.482_602_218_505_602;
 
@@ -26,24 +28,14 @@ pub fn low_outliers(values: &[f64]) -> Option<Vec<f64>> {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let middle = median(logs.clone());
+    let middle = median(&logs)?;
     let count = logs.len() as f64;
     // Small-sample correction of the deviation (Croux and Rousseeuw, COMPSTAT 1992).
     let few = count / (count - 0.8);
-    let apart = median(logs.iter().map(|log| (log - middle).abs()).collect());
+    let apart = median(&logs.iter().map(|log| (log - middle).abs()).collect::<Vec<_>>())?;
     let spread = (apart * NORMAL * few).max(LEAST_SPREAD);
     let student = StudentsT::new(0.0, 1.0, (FREEDOM * (count - 1.0)).max(1.0)).ok()?;
     Some(logs.iter().map(|log| student.cdf((log - middle) / spread)).collect())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    let (half, is_odd) = (values.len() / 2, values.len() % 2 == 1);
-    let (below, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
-    let middle = *middle;
-    match is_odd {
-        true => middle,
-        false => f64::midpoint(middle, below.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use iodyno_model::{BlockKind, MdArray};
 
 use crate::limiter::Case;
+use crate::measured::is_random;
 use crate::place::bottom_devices;
 
 /// Multiples of the slowest member's rate alone.
@@ -27,7 +28,7 @@ pub(crate) fn gain(case: &Case<'_>) -> Option<Gain> {
         let known = !bottom_devices(case.host()?, case.measurement()).is_empty();
         return known.then(|| Gain::exactly(case.drive_count as f64));
     };
-    let load = match (case.reads(), is_random(case)) {
+    let load = match (case.reads(), is_random(case.measurement())) {
         (true, random) => Load::Read { random },
         (false, _) => Load::Write { part: is_part_of_stripe(case) },
     };
@@ -92,15 +93,12 @@ fn of_layer(layer: &str, count: usize, load: Load) -> Option<Gain> {
     })
 }
 
-fn is_random(case: &Case<'_>) -> bool {
-    case.measurement().workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"))
-}
-
 /// Returns true for random writes smaller than a stripe; sequential writes fill stripes.
 fn is_part_of_stripe(case: &Case<'_>) -> bool {
     let of = case.measurement();
     let stripe = stripe_bytes(case);
-    is_random(case) && of.workload.bs.zip(stripe).is_none_or(|(bs, stripe)| bs < stripe)
+    is_random(case.measurement())
+        && of.workload.bs.zip(stripe).is_none_or(|(bs, stripe)| bs < stripe)
 }
 
 /// Data in a full stripe of an md array with parity, bytes.

@@ -11,7 +11,7 @@ use crate::claims::ClaimBook;
 use crate::claims::claim_of;
 use crate::control_group::io_ceiling;
 use crate::limiter::{Case, busiest_share};
-use crate::measured::{is_paced, only_trims};
+use crate::measured::{is_paced, is_random, only_trims};
 use crate::shape::Shape;
 
 /// Possible maximum payload sizes of a link if none could be read, bytes: of desktops, of servers,
@@ -86,7 +86,7 @@ pub(crate) fn ceilings(case: &Case<'_>, others: &[Case<'_>], claims: &ClaimBook)
 /// Returns the data sheet figure that bounds the workload of `case`, for one drive.
 pub(crate) fn sheet_rate(case: &Case<'_>, sheet: &Claim) -> Option<f64> {
     let of = case.measurement();
-    let random = of.workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
+    let random = is_random(of);
     let [result] = of.total.as_slice() else { return None };
     let rate = match (case.metric, result.direction) {
         (Metric::Bandwidth, Direction::Read) => sheet.seq_read_mbs.map(|mbs| mbs * 1e6),

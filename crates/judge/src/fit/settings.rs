@@ -35,8 +35,8 @@ pub fn setting_texts(
             file += &(text? + "\n");
         } else {
             let text = text.unwrap_or_else(|missing| missing.to_string());
-            let told = format!("{}:\n{text}", one.apply);
-            file.extend(told.lines().map(|line| format!("# {line}\n")));
+            let comment = format!("{}:\n{text}", one.apply);
+            file.extend(comment.lines().map(|line| format!("# {line}\n")));
         }
     }
     Ok(file)
@@ -180,13 +180,13 @@ mod tests {
         let profile = profile.unwrap();
         let mut record = Bench::new(1).record();
         let disk = record.host().unwrap().blocks[0].name.clone();
-        for (target, told) in [
+        for (target, comment) in [
             (disk.as_str(), format!("blockdev --setra 1 /dev/{disk}")),
             ("nowhere", "disk is not known".into()),
         ] {
             record.run.targets = vec![target.into()];
             let file = setting_texts(&profile, &record, |_| true);
-            assert_eq!(file, Ok(format!("depth = 1\n# as root:\n# {told}\nwidth = 2\n")));
+            assert_eq!(file, Ok(format!("depth = 1\n# as root:\n# {comment}\nwidth = 2\n")));
         }
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
 }
 
 /// A drive before and after a measurement.
-fn around<'a>(
+fn snapshots_of<'a>(
     record: &'a RunRecord,
     of: &Measurement,
     drive: &str,
@@ -147,7 +147,7 @@ pub(crate) fn ocp_grown(
     drive: &str,
     count: fn(&OcpHealth) -> u64,
 ) -> Option<u64> {
-    let (before, after) = around(record, of, drive)?;
+    let (before, after) = snapshots_of(record, of, drive)?;
     count(after.ocp_health.get()?).checked_sub(count(before.ocp_health.get()?))
 }
 
@@ -158,13 +158,13 @@ pub(crate) fn volume_exceeded(
     of: &Measurement,
     drive: &str,
 ) -> Option<Vec<(VolumeLimit, u64)>> {
-    let (before, after) = around(record, of, drive)?;
+    let (before, after) = snapshots_of(record, of, drive)?;
     Some(after.volume_limits.get()?.exceeded_since(before.volume_limits.get()?))
 }
 
 /// Returns true if the drive throttled for heat during the measurement; `None`: not known.
 pub(crate) fn throttled(record: &RunRecord, of: &Measurement, drive: &str) -> Option<bool> {
-    let (before, after) = around(record, of, drive)?;
+    let (before, after) = snapshots_of(record, of, drive)?;
     throttled_between(before, after)
 }
 

@@ -182,8 +182,8 @@ impl<'a> CaseContext<'a, '_> {
     fn control_group(&self) -> Option<Suspect> {
         let limiter = Limiter::ControlGroup;
         match cgroup_effect(&Index::of(self.case.record), self.case.measurement()) {
-            Ok(Some(held)) if held.is_the_limit() => {
-                Some(Suspect::confirmed(limiter, held.to_string()))
+            Ok(Some(effect)) if effect.is_the_limit() => {
+                Some(Suspect::confirmed(limiter, effect.to_string()))
             }
             _ => {
                 let ceiling = self.ceiling(Bound::ControlGroup)?;

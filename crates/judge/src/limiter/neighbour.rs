@@ -30,11 +30,11 @@ impl CaseContext<'_, '_> {
         let Some((effect, contrast)) = outcome else {
             // Known links have ceilings of their own; a card is weighed separately.
             let known = [Bound::Link, Bound::SharedLink];
-            let untold = known.iter().all(|bound| self.ceiling(*bound).is_none())
+            let is_open = known.iter().all(|bound| self.ceiling(*bound).is_none())
                 && case.cards().is_empty()
                 && case.reads()
                 && case.neighbours().iter().any(|neighbour| neighbour.link);
-            return untold.then_some(Suspect::open(Limiter::Shared, Experiment::NeighbourWrites));
+            return is_open.then_some(Suspect::open(Limiter::Shared, Experiment::NeighbourWrites));
         };
         let said = format!("{}: {}", contrast.title(), contrast.outcome());
         match effect {

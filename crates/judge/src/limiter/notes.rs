@@ -121,9 +121,10 @@ fn exceeded_claim(context: &CaseContext<'_, '_>) -> Option<String> {
 
 /// Latency without interrupts or without the block layer, at low depth.
 fn on_the_way(case: &Case<'_>, contrast: &Contrast<'_>) -> Option<String> {
-    let told = contrast.change == Change::Polling || is_passthrough(&contrast.change);
+    let is_shorter_path = contrast.change == Change::Polling || is_passthrough(&contrast.change);
     let few = case.outstanding().filter(|count| *count <= FEW).is_some();
-    let (ours, theirs) = case.latency_ns.zip(contrast.other.latency_ns).filter(|_| told && few)?;
+    let (ours, theirs) =
+        case.latency_ns.zip(contrast.other.latency_ns).filter(|_| is_shorter_path && few)?;
     Some(format!(
         "{} each I/O takes {}, not {}",
         contrast.title(),

@@ -109,8 +109,8 @@ impl Limiter {
             Self::Burst => "something that is used up and comes back with a rest".into(),
             Self::ControlGroup => {
                 match cgroup_effect(&Index::of(case.record), case.measurement()) {
-                    Ok(Some(held)) => {
-                        format!("{} of control group {}", held.setting(), held.group())
+                    Ok(Some(effect)) => {
+                        format!("{} of control group {}", effect.setting(), effect.group())
                     }
                     _ => "a limit of a control group".into(),
                 }

@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     for compared in &context.compared {
         let of = &context.record().measurements[compared.measurement];
-        let Some((claim, held)) = &compared.claim else { continue };
+        let Some((claim, judgement)) = &compared.claim else { continue };
         tally.checked();
         if doubtful(context, compared).is_none() {
             continue;
@@ -27,7 +27,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         tally.found(finding(
             Severity::Info,
             context.subjects(of),
-            format!("{} gives {} of the claim.", of.title(), percent(held.ratio)),
+            format!("{} gives {} of the claim.", of.title(), percent(judgement.ratio)),
             vec![
                 Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
                 Evidence::new("claim", figures::value(compared.metric, claim.value)),
@@ -47,15 +47,15 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 /// Rates above the claim are fine on written blocks, doubtful above 125 % if that is not known, and
 /// not the drive's on unwritten blocks.
 fn doubtful(context: &RuleContext<'_>, compared: &Compared) -> Option<Reservation> {
-    let (_, held) = compared.claim.as_ref()?;
+    let (_, judgement) = compared.claim.as_ref()?;
     let of = &context.record().measurements[compared.measurement];
     let [target] = of.targets.as_slice() else { return None };
     // A latency far below the claim is as doubtful as a rate above it.
     let times = match compared.metric {
-        Metric::LatencyMean => 1.0 / held.ratio,
-        _ => held.ratio,
+        Metric::LatencyMean => 1.0 / judgement.ratio,
+        _ => judgement.ratio,
     };
-    let share = percent(held.ratio);
+    let share = percent(judgement.ratio);
     match written(of, target) {
         WrittenState::Unknown if times > DOUBTFUL_CLAIM => Some(Reservation::qualified(format!(
             "{share} of the claim, and it is not known whether its blocks were ever written"

@@ -36,7 +36,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         if !is_sum || compared.metric == Metric::LatencyMean {
             continue;
         }
-        let Some((sum, held)) = &compared.alone else {
+        let Some((sum, judgement)) = &compared.alone else {
             tally.unknown(of.title(), "not every target was measured alone");
             continue;
         };
@@ -46,7 +46,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         }
         tally.checked();
         // Drives named for a shared uplink or limit are not named again.
-        if held.verdict != Verdict::Warn || is_reported_elsewhere(context, of) {
+        if judgement.verdict != Verdict::Warn || is_reported_elsewhere(context, of) {
             continue;
         }
         let written = |value: f64| match compared.metric {
@@ -56,7 +56,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         let mut evidence = vec![
             Evidence::new("at once", written(compared.estimate.value)),
             Evidence::new("sum of each alone", written(*sum)),
-            Evidence::new("share", percent(held.ratio)),
+            Evidence::new("share", percent(judgement.ratio)),
         ];
         if let Some((ceiling, what)) = &compared.ceiling {
             evidence.push(Evidence::new(what.clone(), written(*ceiling)));
@@ -70,7 +70,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             .as_ref()
             .is_some_and(|(ceiling, _)| compared.estimate.value >= FULL * ceiling);
         let (suspect, next) = suspect(context, of, full);
-        let gave = format!("{} of the sum of each alone ({})", percent(held.ratio), of.name);
+        let gave = format!("{} of the sum of each alone ({})", percent(judgement.ratio), of.name);
         match found.iter_mut().find(|one| (one.suspect, one.targets) == (suspect, &of.targets)) {
             Some(one) => {
                 one.gave.push(gave);

@@ -20,7 +20,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         if of.targets.len() != 1 {
             continue;
         }
-        let Some((claim, held)) = &compared.claim else {
+        let Some((claim, judgement)) = &compared.claim else {
             tally.unknown(of.title(), "no claim for it is known");
             continue;
         };
@@ -28,15 +28,15 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
-        if let Some(why) = held.below_saturation {
+        if let Some(why) = judgement.below_saturation {
             // The best of a series represents the others.
             if why.surpassed_by.is_none() {
-                tally.unknown(of.title(), held.reason.to_string());
+                tally.unknown(of.title(), judgement.reason.to_string());
             }
             continue;
         }
         tally.checked();
-        let Some(severity) = severity_of(held.verdict) else { continue };
+        let Some(severity) = severity_of(judgement.verdict) else { continue };
         let mut evidence = vec![
             Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
             Evidence::new("claim", figures::value(compared.metric, claim.value)),
@@ -63,7 +63,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         tally.found(finding(
             severity,
             context.subjects(of),
-            format!("{}: {}.", of.title(), held.reason),
+            format!("{}: {}.", of.title(), judgement.reason),
             evidence,
             "The drive, or the way to it, is not as fast as was paid for.",
             next,

@@ -16,19 +16,19 @@ pub(super) static RULE: Rule = Rule {
 fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut groups: Vec<(CgroupEffect, Vec<Evidence>, Vec<String>)> = Vec::new();
     for (_, of) in context.finished() {
-        let held = match cgroup_effect(&context.index, of) {
+        let effect = match cgroup_effect(&context.index, of) {
             Err(missing) => {
                 tally.unknown(of.title(), missing);
                 continue;
             }
-            Ok(held) => held,
+            Ok(effect) => effect,
         };
         tally.checked();
-        let Some(held) = held else { continue };
-        let evidence = Evidence::new(of.title(), held.to_string());
+        let Some(effect) = effect else { continue };
+        let evidence = Evidence::new(of.title(), effect.to_string());
         let is_same = |known: &CgroupEffect| {
             let kind = |of: &CgroupEffect| (of.group().to_owned(), of.setting(), of.is_known());
-            kind(known) == kind(&held)
+            kind(known) == kind(&effect)
         };
         match groups.iter_mut().find(|(known, ..)| is_same(known)) {
             Some((_, all, subjects)) => {
@@ -37,29 +37,29 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
                 subjects.sort_unstable();
                 subjects.dedup();
             }
-            None => groups.push((held, vec![evidence], context.subjects(of))),
+            None => groups.push((effect, vec![evidence], context.subjects(of))),
         }
     }
-    for (held, evidence, subjects) in groups {
+    for (effect, evidence, subjects) in groups {
         let whose = match evidence.as_slice() {
             [only] => only.what.clone(),
             several => format!("{} measurements", several.len()),
         };
-        let (setting, group) = (held.setting(), held.group());
-        let (severity, how) = match held.is_known() {
+        let (setting, group) = (effect.setting(), effect.group());
+        let (severity, how) = match effect.is_known() {
             true => (Severity::Warn, "held back by"),
             false => (Severity::Info, "may be held back by"),
         };
         let what = format!("{whose}: {how} {setting} of control group {group}.");
         let why = "The figures are those of the limit, and neither the drive's nor the CPU's.";
-        tally.found(finding(severity, subjects, what, evidence, why, held.next()));
+        tally.found(finding(severity, subjects, what, evidence, why, effect.next()));
     }
 }
 
 fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = context.record().measurements.get(measurement)?;
-    let held = cgroup_effect(&context.index, of).ok()??;
-    Some(Reservation::qualified(held.to_string()))
+    let effect = cgroup_effect(&context.index, of).ok()??;
+    Some(Reservation::qualified(effect.to_string()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
 /// A queue that holds this share of the depth is long enough, as in depth-not-reached.
-const HELD: f64 = 0.8;
+const LEAST_CAPACITY: f64 = 0.8;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "depth-capped",
@@ -36,21 +36,21 @@ pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> Affect
     }
     // A thread submits to the queue of its CPU.
     let threads = of.conditions.threads.unwrap_or(jobs).max(1);
-    let mut held: u64 = 0;
+    let mut capacity: u64 = 0;
     for device in &devices {
         // Without a request queue (zram) there is no limit.
         let Some(queues) = device.queue.hardware_queues.value() else { return Ok(None) };
         let Some(requests) = device.queue.nr_requests.value() else {
             return Err(format!("nr_requests of {} is not known", device.name));
         };
-        held += u64::from(requests) * u64::from(queues.clamp(1, threads));
+        capacity += u64::from(requests) * u64::from(queues.clamp(1, threads));
     }
-    let capped = held > 0 && (held as f64) < HELD * f64::from(asked);
+    let capped = capacity > 0 && (capacity as f64) < LEAST_CAPACITY * f64::from(asked);
     Ok(capped.then(|| {
         format!(
             "{} I/Os were asked for, and the queue holds {}",
             format_count(f64::from(asked)),
-            format_count(held as f64)
+            format_count(capacity as f64)
         )
     }))
 }

@@ -36,8 +36,8 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 /// Describes a depth that was not reached, unless another rule does: an engine without depth, or a
 /// queue that is too short.
 fn short(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
-    let told = [depth_ignored::affected_by, depth_capped::affected_by];
-    if told.iter().any(|affected_by| matches!(affected_by(context, of), Ok(Some(_)))) {
+    let reported = [depth_ignored::affected_by, depth_capped::affected_by];
+    if reported.iter().any(|affected_by| matches!(affected_by(context, of), Ok(Some(_)))) {
         return Ok(None);
     }
     limiter::depth_short(of)

@@ -4,7 +4,7 @@ use iodyno_model::{BlockKind, Bytes, Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::measured::writes;
+use crate::measured::{is_random, writes};
 use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 use crate::write_rates::rate;
@@ -26,8 +26,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 });
 
 fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
-    let random = of.workload.rw.as_deref().is_some_and(|rw| rw.starts_with("rand"));
-    if !random || !writes(of) {
+    if !is_random(of) || !writes(of) {
         return Ok(None);
     }
     let Some(bs) = of.workload.bs else { return Err("its block size is not known".into()) };

@@ -7,7 +7,7 @@ use iodyno_model::{Drive, Evidence, Host, Link, LinkState, Severity};
 use super::{Checks, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
-use crate::yardsticks::PEERS;
+use crate::yardsticks::LEAST_PEERS;
 
 pub(super) static RULE: Rule = Rule {
     id: "link-unlike-peers",
@@ -29,7 +29,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
     }
     for (model, drives) in models {
-        if drives.len() < PEERS {
+        if drives.len() < LEAST_PEERS {
             continue;
         }
         tally.checked();

@@ -91,8 +91,11 @@ mod tests {
             }
         });
         let outcome = check_rule(&RULE, &cliff.record());
-        let told = &outcome.only(Severity::Info).evidence[0].value;
-        assert!(told.ends_with(": 4010 IOPS up to 4.1 s, 1010 IOPS from then on"), "{told}");
+        let reported = &outcome.only(Severity::Info).evidence[0].value;
+        assert!(
+            reported.ends_with(": 4010 IOPS up to 4.1 s, 1010 IOPS from then on"),
+            "{reported}"
+        );
     }
 
     #[test]

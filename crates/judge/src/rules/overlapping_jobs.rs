@@ -54,9 +54,9 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 /// number is known.
 fn sequential_clones(of: &Measurement) -> Option<usize> {
     let random = of.workload.rw.as_ref()?.starts_with("rand");
-    let told = of.parts.iter().filter(|part| part.clone.is_some()).count();
-    let asked = of.workload.numjobs.filter(|_| told == 0 && is_fio(of));
-    let clones = asked.map_or(told, |jobs| jobs as usize);
+    let listed = of.parts.iter().filter(|part| part.clone.is_some()).count();
+    let asked = of.workload.numjobs.filter(|_| listed == 0 && is_fio(of));
+    let clones = asked.map_or(listed, |jobs| jobs as usize);
     (!random && clones > 1).then_some(clones)
 }
 

@@ -209,12 +209,12 @@ mod tests {
         let log = |pcie_correctable_errors| {
             known(iodyno_model::OcpHealth { pcie_correctable_errors, ..Default::default() })
         };
-        let told = Bench::new(1).link(0, none).drive(0, |drive| drive.ocp_health = log(1));
-        let told = told.after(|host| {
+        let reported = Bench::new(1).link(0, none).drive(0, |drive| drive.ocp_health = log(1));
+        let reported = reported.after(|host| {
             host.taken_ns = 1_000_000_000;
             host.drives[0].ocp_health = log(401);
         });
-        check_rule(&RULE, &told.record()).only(Severity::Warn);
+        check_rule(&RULE, &reported.record()).only(Severity::Warn);
         let one_end = Bench::new(1).link(0, |link| link.port.correctable_errors = Fact::Absent);
         assert_eq!(check_rule(&RULE, &one_end.after(|_| ()).record()), Outcome::Clear);
     }

@@ -94,9 +94,9 @@ mod tests {
     fn two_levels_are_a_cliff_and_nothing_else_is() {
         let cliff = with(|n| if n < 40 { 230 + n % 7 } else { 60 + n % 11 });
         check_rule(&RULE, &cliff).only(Severity::Info);
-        let mut told = cliff.clone();
-        told.measurements.iter_mut().for_each(|of| of.total[0].steady = Some(false));
-        assert_eq!(reserves(&super::super::not_steady::RULE, &told, 0), None, "told once");
+        let mut reported = cliff.clone();
+        reported.measurements.iter_mut().for_each(|of| of.total[0].steady = Some(false));
+        assert_eq!(reserves(&super::super::not_steady::RULE, &reported, 0), None, "told once");
         let why = reserves(&RULE, &cliff, 0).unwrap().why;
         assert_eq!(why, "from 2329 MB/s to 652 MB/s after 4 s and 9.31 GB written");
         let clear: [fn(u64) -> u64; 6] = [

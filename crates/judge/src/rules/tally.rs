@@ -23,10 +23,10 @@ fn named(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
             None => _ = times.insert(what.clone(), 1),
         }
     }
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     let short = |(whose, what): (String, String)| match times[&what] {
         several @ MOST_NAMED.. => {
-            let is_first = told.insert(what.clone());
+            let is_first = reported.insert(what.clone());
             is_first.then(|| (format!("{whose} and {} more", several - 1), what))
         }
         _ => Some((whose, what)),

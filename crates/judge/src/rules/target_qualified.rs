@@ -56,8 +56,8 @@ mod tests {
                 vec![Caveat::PartlyAllocated { allocated_bytes: 0, size_bytes: 1 << 30 }];
         });
         assert!(reserves(&RULE, &holes.record(), 1).is_some());
-        let told = holes.measurement(1, |of| set_written(of, WrittenState::Unwritten));
-        assert_eq!(reserves(&RULE, &told.record(), 1), None);
+        let reported = holes.measurement(1, |of| set_written(of, WrittenState::Unwritten));
+        assert_eq!(reserves(&RULE, &reported.record(), 1), None);
     }
 
     #[test]

@@ -21,8 +21,8 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
         let later = context.record().snapshots.iter().skip(1);
         let mut later = later.rev().filter_map(|host| host.drive(name));
-        let told = later.find_map(|last| Some((last, limiter::throttled_between(drive, last)?)));
-        let Some((last, throttled)) = told else {
+        let latest = later.find_map(|last| Some((last, limiter::throttled_between(drive, last)?)));
+        let Some((last, throttled)) = latest else {
             tally.known_or_note(name, "SMART log", &drive.health);
             continue;
         };

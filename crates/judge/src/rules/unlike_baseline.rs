@@ -18,7 +18,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let Some(baseline) = context.question.baseline else { return };
     for compared in &context.compared {
         let of = &context.record().measurements[compared.measurement];
-        let Some((earlier, held)) = &compared.baseline else {
+        let Some((earlier, judgement)) = &compared.baseline else {
             tally.unknown(
                 of.title(),
                 "the baseline holds no valid measurement of the same workload",
@@ -30,7 +30,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             continue;
         }
         tally.checked();
-        let Some(severity) = severity_of(held.verdict) else { continue };
+        let Some(severity) = severity_of(judgement.verdict) else { continue };
         let mut evidence = vec![
             Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
             Evidence::new("baseline", figures::estimate(compared.metric, earlier)),
@@ -40,7 +40,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         tally.found(finding(
             severity,
             context.subjects(of),
-            format!("{}: {}.", of.title(), held.reason),
+            format!("{}: {}.", of.title(), judgement.reason),
             evidence,
             "Something changed: the drive, its link, what else uses it, or the machine's settings.",
             format!(

@@ -21,9 +21,9 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
-        let Some((median, count, held)) = &compared.peers else { continue };
+        let Some((median, count, judgement)) = &compared.peers else { continue };
         tally.checked();
-        let Some(severity) = severity_of(held.verdict) else { continue };
+        let Some(severity) = severity_of(judgement.verdict) else { continue };
         let mut evidence = vec![
             Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
             Evidence::new("peers' median", figures::value(compared.metric, *median)),
@@ -33,7 +33,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         tally.found(finding(
             severity,
             context.subjects(of),
-            format!("{}: {}.", of.title(), held.reason),
+            format!("{}: {}.", of.title(), judgement.reason),
             evidence,
             "Drives of the same model, firmware, capacity, link and fill should be equally fast; an array is \
              as fast as its slowest member.",
