@@ -7,7 +7,7 @@ use regex_lite::Regex;
 use toml::Spanned;
 
 use crate::contract::{CONTRACT, ContractError, contract};
-use crate::file_error::{FileError};
+use crate::file_error::FileError;
 use crate::place::capacities;
 
 /// Built-in data sheets, with their file names.

@@ -135,7 +135,7 @@ impl<'a> Depths<'a> {
         }
     }
 
-    /// What is equal within a series, except all but the first share of its written blocks.
+    /// Key of a series: workload, targets, and the written share of the first target.
     fn key(of: &'a Measurement) -> SeriesKey<'a> {
         let written = of.conditions.written.first().map(|one| one.share.value.to_bits());
         (WorkloadKey::of(of), written)

@@ -21,8 +21,11 @@
 //! (1994). These do not show that the result has the coverage of a confidence interval; simulation
 //! does (tests/coverage.rs).
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::f64::consts::PI;
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::mean;
 
 /// Number of grid points over theta. The likelihood of m values has a standard deviation of about
 /// `m^(-1/2)` in theta; with at most 100 batch means that is one step of the grid, and the midpoint
@@ -195,7 +198,7 @@ pub(crate) fn variance_of_mean(phi: f64, n: usize) -> f64 {
 }
 
 fn centred(values: &[f64]) -> Vec<f64> {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mean = mean(values);
     values.iter().map(|value| value - mean).collect()
 }
 

@@ -1,5 +1,7 @@
 //! Autocorrelation of a series, and its integrated time.
 
+use crate::mean;
+
 /// Width of the summation window in integrated times: Sokal's `c`, 5 for exponential decay.
 const WINDOW: f64 = 5.0;
 
@@ -19,7 +21,7 @@ pub fn autocorrelation(samples: &[f64], lag: usize) -> f64 {
 /// Samples minus their mean, scaled to a sum of squares of 1; `None` if they do not vary.
 fn deviations(samples: &[f64]) -> Option<Vec<f64>> {
     let n = samples.len() as f64;
-    let mean = samples.iter().sum::<f64>() / n;
+    let mean = mean(samples);
     let norm = samples.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>().sqrt();
     // Rounding error of this size remains without any variation.
     let scale = samples.iter().fold(0.0_f64, |top, x| top.max(x.abs()));

@@ -46,6 +46,7 @@
 //! which reaches 1 % at 10 s in a third of the runs): the price of stopping by precision.
 
 use crate::autocorrelation::{autocorrelation, integrated_time};
+use crate::mean;
 use crate::shift::shift;
 use crate::trend::{Trend, trend};
 use crate::{ar1, slow, warmup};
@@ -130,7 +131,7 @@ pub fn window_interval(window: &[f64], level: f64) -> Option<MeanInterval> {
     if window.len() < LEAST_SAMPLES || !finite || !(level > 0.0 && level < 1.0) {
         return None;
     }
-    let mean = window.iter().sum::<f64>() / window.len() as f64;
+    let mean = mean(window);
     let tau = integrated_time(window);
     let means = batch(window, tau);
     let trend = trend(&means);
@@ -192,11 +193,7 @@ fn batch(window: &[f64], tau: f64) -> Vec<f64> {
         batch_len = batch_len.max(classical.min(n / LEAST_BATCHES));
     }
     loop {
-        let means: Vec<f64> = window
-            .rchunks_exact(batch_len)
-            .rev()
-            .map(|batch| batch.iter().sum::<f64>() / batch_len as f64)
-            .collect();
+        let means: Vec<f64> = window.rchunks_exact(batch_len).rev().map(mean).collect();
         if means.len() < 2 * LEAST_BATCHES || is_first_order(&means) {
             return means;
         }
@@ -216,7 +213,7 @@ fn is_first_order(means: &[f64]) -> bool {
 /// Residuals of the least squares line.
 fn without_line(values: &[f64]) -> Vec<f64> {
     let middle = (values.len() - 1) as f64 / 2.0;
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mean = mean(values);
     let times = || (0..values.len()).map(|index| index as f64 - middle);
     let covariance: f64 = values.iter().zip(times()).map(|(value, time)| value * time).sum();
     let slope = covariance / times().map(|time| time * time).sum::<f64>();

@@ -38,6 +38,19 @@ pub use ratio::ratio_interval;
 pub use steady::{Steady, SteadyBy};
 pub use stopper::{Decision, LONG, SHORT, StopReason, StopRule, Stopper};
 
+/// Arithmetic mean; NaN without values.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Slope of the least squares line through equally spaced `values`, whose mean is given; per value.
+fn slope(values: &[f64], mean: f64) -> f64 {
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let distances = || (0..values.len()).map(|index| index as f64 - middle);
+    let products: f64 = distances().zip(values).map(|(x, y)| x * (y - mean)).sum();
+    products / distances().map(|x| x * x).sum::<f64>()
+}
+
 /// Pseudo-random values for tests: uniform in 0 to 1, from a multiplicative hash of `t`.
 #[cfg(test)]
 fn scattered(t: u32) -> f64 {

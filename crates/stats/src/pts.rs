@@ -2,6 +2,8 @@
 //! over a window of rounds, the range of the tracked values and the rise of their least squares
 //! line, both relative to the average.
 
+use crate::{mean, slope};
+
 /// Limits for the values of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsLimits {
@@ -38,19 +40,14 @@ impl PtsWindow {
     /// are not finite, and if their average is not above 0.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
-        let average = values.iter().sum::<f64>() / n;
+        let average = mean(values);
         // Also false for NaN.
         if values.len() < 2 || !(average > 0.0 && average.is_finite()) {
             return None;
         }
         let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let middle = (n - 1.0) / 2.0;
-        let distances = || (0..values.len()).map(|round| round as f64 - middle);
-        let products: f64 = distances().zip(values).map(|(x, y)| x * (y - average)).sum();
-        let squares: f64 = distances().map(|x| x * x).sum();
-        let (range, slope) = (greatest - smallest, products / squares);
+        let (range, slope) = (greatest - smallest, slope(values, average));
         Some(Self { average, range, slope, rounds: values.len() })
     }
 
@@ -118,7 +115,6 @@ impl PtsRounds {
     pub fn look(&self, elapsed_s: f64, samples: &[f64]) -> Option<PtsWindow> {
         let last = self.last(elapsed_s, samples)?;
         let rounds = last.chunks_exact((last.len() / self.window).max(1));
-        let mean = |round: &[f64]| round.iter().sum::<f64>() / round.len() as f64;
         PtsWindow::of(&rounds.map(mean).collect::<Vec<_>>())
     }
 }

@@ -8,6 +8,7 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
 
 use crate::batch_means::variance_of_mean;
+use crate::mean;
 use crate::ratio::linearised;
 use crate::two_sample::mean_and_its_variance;
 
@@ -114,7 +115,7 @@ fn effect(
     counts: &[f64],
     level: f64,
 ) -> Option<f64> {
-    let share = shares.iter().sum::<f64>() / shares.len() as f64;
+    let share = mean(shares);
     let n: f64 = counts.iter().sum();
     let independent = share * (1.0 - share) / n;
     let at = f64::midpoint(1.0, level);

@@ -2,6 +2,7 @@
 //! when it is too hot.
 
 use crate::ar1;
+use crate::mean;
 
 /// Significance level of a shift, over all possible moments.
 const SIGNIFICANCE: f64 = 0.01;
@@ -40,7 +41,7 @@ pub fn shift(samples: &[f64]) -> Option<Shift> {
     }
     let found = levels(samples);
     let change = found.after - found.before;
-    let mean = samples.iter().sum::<f64>() / n as f64;
+    let mean = mean(samples);
     if change.abs() < NEGLIGIBLE_CHANGE * mean.abs() {
         return None;
     }

@@ -8,6 +8,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::ar1;
 use crate::autocorrelation::autocorrelation;
+use crate::mean;
 
 /// Minimum length of a window, in integrated autocorrelation times, to show where the correlation
 /// ends.
@@ -33,7 +34,7 @@ const MOST_PHI: f64 = 0.98;
 pub(crate) fn is_slow(window: &[f64], tau: f64) -> bool {
     let n = window.len();
     let (_, variance) = variance_of_batches(window, 1);
-    let mean = window.iter().sum::<f64>() / n as f64;
+    let mean = mean(window);
     // Rounding error of this size remains without any variation.
     if variance.is_nan() || variance <= (mean * 1e-12).powi(2) {
         return false;
@@ -58,12 +59,9 @@ pub(crate) fn is_slow(window: &[f64], tau: f64) -> bool {
 
 /// Number of batches of this length, and the variance of their means.
 fn variance_of_batches(window: &[f64], batch_len: usize) -> (usize, f64) {
-    let means = window
-        .rchunks_exact(batch_len)
-        .map(|batch| batch.iter().sum::<f64>() / batch_len as f64)
-        .collect::<Vec<f64>>();
+    let means = window.rchunks_exact(batch_len).map(mean).collect::<Vec<f64>>();
     let k = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / k;
+    let mean = mean(&means);
     (means.len(), means.iter().map(|of| (of - mean) * (of - mean)).sum::<f64>() / (k - 1.0))
 }
 

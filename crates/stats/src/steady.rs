@@ -1,5 +1,7 @@
 //! fio's `steadystate` (man fio; steadystate.c of 3.33).
 
+use crate::{mean, slope};
+
 /// Criterion for the last samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steady {
@@ -30,16 +32,10 @@ impl Steady {
     pub fn is_attained(&self, samples: &[f64]) -> bool {
         let Some(first) = samples.len().checked_sub(self.samples.max(2)) else { return false };
         let samples = &samples[first..];
-        let n = samples.len() as f64;
-        let mean = samples.iter().sum::<f64>() / n;
+        let mean = mean(samples);
         let found = match self.by {
             SteadyBy::Deviation => samples.iter().map(|x| (x - mean).abs()).fold(0.0, f64::max),
-            SteadyBy::Slope => {
-                let middle = (n - 1.0) / 2.0;
-                let distances = || (0..samples.len()).map(|i| i as f64 - middle);
-                let products: f64 = distances().zip(samples).map(|(x, y)| x * (y - mean)).sum();
-                (products / distances().map(|x| x * x).sum::<f64>()).abs()
-            }
+            SteadyBy::Slope => slope(samples, mean).abs(),
         };
         // Also false for NaN.
         mean.is_finite() && (if self.percent { 100.0 * found / mean } else { found }) < self.limit

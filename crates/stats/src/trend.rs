@@ -1,6 +1,7 @@
 //! Trend: does a series still rise or fall?
 
 use crate::ar1;
+use crate::mean;
 
 /// Significance level of a trend.
 const SIGNIFICANCE: f64 = 0.01;
@@ -50,7 +51,7 @@ pub fn trend(samples: &[f64]) -> Option<Trend> {
     let time: Vec<f64> = (0..n).map(|t| t as f64 / (n - 1) as f64).collect();
     let fit = ar1::fit(samples, Some(&time))?;
     let change = fit.average(|component| component.effect);
-    let mean = samples.iter().sum::<f64>() / n as f64;
+    let mean = mean(samples);
     Some(Trend {
         change,
         relative_change: change / mean.abs(),

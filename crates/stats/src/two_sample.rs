@@ -2,6 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::mean;
+
 /// Returns true if two closed intervals (low, high) have no point in common; false if a bound is
 /// NaN, because nothing is known.
 #[must_use]
@@ -117,7 +119,7 @@ pub fn student_interval(values: &[f64], level: f64) -> Option<(f64, f64)> {
 
 pub(crate) fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
+    let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     (mean, squares / (n - 1.0) / n)
 }

@@ -1,6 +1,7 @@
 //! Detects warm-up: samples at the start that do not belong to the rest.
 
 use crate::ar1;
+use crate::mean;
 
 /// Samples in one batch of MSER-5.
 const BATCH: usize = 5;
@@ -27,8 +28,7 @@ const SIGNIFICANCE: f64 = 0.001;
 /// switches between two rates would be considered warm whenever it stays in one of them.
 #[must_use]
 pub fn warmup_len(samples: &[f64]) -> usize {
-    let batches: Vec<f64> =
-        samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let batches: Vec<f64> = samples.chunks_exact(BATCH).map(|batch| mean(batch)).collect();
     let cut = mser(&batches) * BATCH;
     if cut > 0 && differs(&samples[..cut], &samples[cut..]) { cut } else { 0 }
 }
@@ -53,7 +53,6 @@ fn mser(batches: &[f64]) -> usize {
 }
 
 fn differs(start: &[f64], rest: &[f64]) -> bool {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let difference = mean(start) - mean(rest);
     match ar1::fit(rest, None) {
         // The rest does not vary at all.

@@ -101,8 +101,8 @@ impl Grid {
         Some(if least <= most { between.clamp(least, most) } else { between })
     }
 
-    /// Returns how far along `path`, in steps, the p99 keeps the bound, and true if the next load
-    /// is not reached. `None`: not even the start keeps it.
+    /// Returns how far along `path`, in steps, the p99 keeps the bound, and true if no higher load
+    /// was reached. `None`: not even the start keeps it.
     pub(super) fn limit(
         &self,
         bound: f64,

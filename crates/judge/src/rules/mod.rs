@@ -148,20 +148,19 @@ impl Rule {
     /// Checks the run, and reports findings, all clear, or what is missing.
     pub fn check(&'static self, context: &RuleContext<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
-        match (&self.checks, context.host()) {
-            (Checks::Run(check) | Checks::RunAndEach(check, _), _) => check(context, &mut tally),
-            (Checks::Each(of), _) => of.check(context, &mut tally),
-            (Checks::Host(check) | Checks::HostAndEach(check, _), Some(host)) => {
-                check(context, host, &mut tally);
-            }
-            (Checks::Host(_) | Checks::HostAndEach(..), None) => {
-                let missing = "the run holds no snapshot of the host's devices".to_owned();
-                return RuleReport {
-                    rule: self.id.to_owned(),
-                    outcome: RuleOutcome::CannotTell(missing),
-                    cannot_tell: Vec::new(),
-                };
-            }
+        match &self.checks {
+            Checks::Run(check) | Checks::RunAndEach(check, _) => check(context, &mut tally),
+            Checks::Each(of) => of.check(context, &mut tally),
+            Checks::Host(check) | Checks::HostAndEach(check, _) => match context.known_host() {
+                Ok(host) => check(context, host, &mut tally),
+                Err(missing) => {
+                    return RuleReport {
+                        rule: self.id.to_owned(),
+                        outcome: RuleOutcome::CannotTell(missing),
+                        cannot_tell: Vec::new(),
+                    };
+                }
+            },
         }
         tally.report()
     }
@@ -312,7 +311,7 @@ mod tests {
     /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0x07f5_3a3e_022f_7b93);
+        const JUDGED_BY: (&str, u64) = ("8", 0x0d02_3896_d25e_d4fb);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());
