@@ -25,10 +25,10 @@ impl Gain {
 /// effect of the layer on the I/O, are not known.
 pub(crate) fn gain(case: &Case<'_>) -> Option<Gain> {
     let Some(layer) = &case.layer else {
-        let known = !bottom_devices(case.host()?, case.measurement()).is_empty();
+        let known = !bottom_devices(case.host()?, case.of_run()).is_empty();
         return known.then(|| Gain::exactly(case.drive_count as f64));
     };
-    let load = match (case.reads(), is_random(case.measurement())) {
+    let load = match (case.reads(), is_random(case.of_run())) {
         (true, random) => Load::Read { random },
         (false, _) => Load::Write { part: is_part_of_stripe(case) },
     };
@@ -95,10 +95,9 @@ fn of_layer(layer: &str, count: usize, load: Load) -> Option<Gain> {
 
 /// Returns true for random writes smaller than a stripe; sequential writes fill stripes.
 fn is_part_of_stripe(case: &Case<'_>) -> bool {
-    let of = case.measurement();
+    let of = case.of_run();
     let stripe = stripe_bytes(case);
-    is_random(case.measurement())
-        && of.workload.bs.zip(stripe).is_none_or(|(bs, stripe)| bs < stripe)
+    is_random(case.of_run()) && of.workload.bs.zip(stripe).is_none_or(|(bs, stripe)| bs < stripe)
 }
 
 /// Data in a full stripe of an md array with parity, bytes.

@@ -85,7 +85,7 @@ pub(crate) fn ceilings(case: &Case<'_>, others: &[Case<'_>], claims: &ClaimBook)
 
 /// Returns the data sheet figure that bounds the workload of `case`, for one drive.
 pub(crate) fn sheet_rate(case: &Case<'_>, sheet: &Claim) -> Option<f64> {
-    let of = case.measurement();
+    let of = case.of_run();
     let random = is_random(of);
     let [result] = of.total.as_slice() else { return None };
     let rate = match (case.metric, result.direction) {
@@ -140,8 +140,8 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
     let Some(host) = case.host() else { return Vec::new() };
     let paths = case.paths();
     // Reads and writes use opposite directions: their sum has no such bound. Trims move no data.
-    let is_mix = case.measurement().total.len() > 1;
-    if case.virtual_disk.is_some() || paths.is_empty() || is_mix || only_trims(case.measurement()) {
+    let is_mix = case.of_run().total.len() > 1;
+    if case.virtual_disk.is_some() || paths.is_empty() || is_mix || only_trims(case.of_run()) {
         return Vec::new();
     }
     // A link is a drive's own if no other drive's path includes it.
@@ -150,7 +150,7 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
         users.count() == 1 && !case.is_of_card(name)
     };
     let state = |name: &str| host.link(name).and_then(|link| link.current.value());
-    let per_io = |bytes_per_s: f64| match (case.metric, case.measurement().workload.bs) {
+    let per_io = |bytes_per_s: f64| match (case.metric, case.of_run().workload.bs) {
         (Metric::Bandwidth, _) => Some(bytes_per_s),
         (_, Some(bs)) => Some(bytes_per_s / (bs as f64 + COMMAND_BYTES)),
         _ => None,
@@ -230,10 +230,10 @@ fn carried(link: &Link, reads: bool, unknown: (u32, u32)) -> Option<f64> {
 fn depth(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Ceiling> {
     let mut all = Vec::new();
     let (Some(outstanding), Metric::Iops) = (case.outstanding(), case.metric) else { return all };
-    let of = case.measurement();
+    let of = case.of_run();
     let shape = Shape::of(&of.workload);
     let alone = others.iter().filter(|other| {
-        let theirs = other.measurement();
+        let theirs = other.of_run();
         other.outstanding() == Some(1)
             && theirs.targets == of.targets
             && Shape::of(&theirs.workload) == shape
@@ -255,7 +255,7 @@ fn depth(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Ceiling> {
 
 /// Returns the number of requests that the queues of its only device hold.
 pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
-    let bottoms = crate::place::devices(case.host(), case.measurement());
+    let bottoms = crate::place::devices(case.host(), case.of_run());
     let [bottom] = bottoms.as_slice() else { return None };
     let queue = &case.host()?.block(bottom)?.queue;
     Some(queue.nr_requests.value()?.saturating_mul(queue.hardware_queues.value()?.max(1)))
@@ -263,7 +263,7 @@ pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
 
 /// The rate at which the busiest submitting thread would use all of its CPU time.
 fn cpu(case: &Case<'_>) -> Option<Ceiling> {
-    let share = busiest_share(case.host(), case.measurement())?;
+    let share = busiest_share(case.host(), case.of_run())?;
     // Below a tenth, the extrapolation would be as wide as the value.
     (share.share() >= 0.1).then(|| {
         let what = format!("submitting threads: {}", share.text());
@@ -274,16 +274,16 @@ fn cpu(case: &Case<'_>) -> Option<Ceiling> {
 
 /// The io.max limit of the control groups.
 fn control_group(case: &Case<'_>) -> Option<Ceiling> {
-    let (value, what) = io_ceiling(case.host()?, case.measurement(), case.metric)?;
+    let (value, what) = io_ceiling(case.host()?, case.of_run(), case.metric)?;
     Some(Ceiling::exact(Bound::ControlGroup, value, what, "io.max (Linux, admin-guide/cgroup-v2)"))
 }
 
 /// Expected rate of a layer: a multiple of its slowest member, as far as one was measured.
 fn layer(case: &Case<'_>, others: &[Case<'_>]) -> Option<Ceiling> {
     let layer = case.layer.as_deref()?;
-    let shape = Shape::of(&case.measurement().workload);
+    let shape = Shape::of(&case.of_run().workload);
     let alone = others.iter().filter(|other| {
-        let theirs = other.measurement();
+        let theirs = other.of_run();
         other.layer.is_none()
             && other.drive_count == 1
             && other.metric == case.metric

@@ -136,7 +136,7 @@ pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
 
 /// Key of cases of which only one is explained.
 fn kind(record: usize, case: &Case<'_>) -> String {
-    let of = case.measurement();
+    let of = case.of_run();
     let link = case.own_link().map(|link| link.label());
     // Rates of single targets are specific to each target.
     let alone = if of.targets.len() == 1 { of.targets.first() } else { None };
@@ -152,7 +152,7 @@ fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
         return case.drive_count > than.drive_count;
     }
     // A rate-limited job has not reached its limiter.
-    let is_paced = |case: &Case<'_>| is_paced(case.measurement());
+    let is_paced = |case: &Case<'_>| is_paced(case.of_run());
     if is_paced(case) != is_paced(than) {
         return is_paced(than);
     }
@@ -232,7 +232,7 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
 /// Returns true for an empty drive other than the one in question: it shows the rate without flash
 /// only of itself.
 fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
-    let (ours, theirs) = (&case.measurement().targets, &contrast.other.measurement().targets);
+    let (ours, theirs) = (&case.of_run().targets, &contrast.other.of_run().targets);
     matches!(contrast.change, Change::Blocks(..))
         && std::ptr::eq(case.record, contrast.other.record)
         && ours != theirs
@@ -241,12 +241,12 @@ fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
 /// Returns the rates of `case` and of those without any known difference from it, if they are not
 /// equal; else none.
 fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
-    let of = case.measurement();
+    let of = case.of_run();
     if is_of_question(case.record) || of.round.is_some() {
         return Vec::new();
     }
     let is_same = |other: &&Case<'_>| {
-        let theirs = other.measurement();
+        let theirs = other.of_run();
         std::ptr::eq(case.record, other.record)
             && (&theirs.workload, &theirs.targets) == (&of.workload, &of.targets)
             && theirs.conditions.written == of.conditions.written

@@ -19,7 +19,7 @@ impl CaseContext<'_, '_> {
     /// also have a queue before it, which is then its own doing, unless the queue is too short for
     /// the depth asked for, so that the device never gets it.
     pub(super) fn before_device(&self) -> Option<Suspect> {
-        let of = self.case.measurement();
+        let of = self.case.of_run();
         let at = self.case.io_times()?;
         let text = format_duration_ns;
         if at.device >= MOST * at.whole {

@@ -183,44 +183,44 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the measurement itself.
-    pub fn measurement(&self) -> &'a Measurement {
+    pub fn of_run(&self) -> &'a Measurement {
         &self.record.measurements[self.measurement]
     }
 
     /// Returns the host before the measurement.
     pub(crate) fn host(&self) -> Option<&'a Host> {
-        host_of(self.record, self.measurement())
+        host_of(self.record, self.of_run())
     }
 
     /// Returns the array or volume that combines several devices to one target.
     pub(crate) fn layer_block(&self) -> Option<&'a BlockDevice> {
         self.layer.as_ref()?;
-        let of = self.measurement();
+        let of = self.of_run();
         layer_block(self.host()?, device_of(of, of.targets.first()?))
     }
 
     /// Returns the I/Os that all jobs on all targets may have outstanding with their engine.
     pub(crate) fn outstanding(&self) -> Option<u32> {
-        allowed(self.measurement())
+        allowed(self.of_run())
     }
 
     /// Returns the mean number of outstanding I/Os and the time of each, ns: the measured mean
     /// latency; without one, by Little's law at the allowed depth.
     pub(crate) fn in_flight(&self) -> Option<(f64, f64)> {
-        let count = outstanding(self.measurement())?;
+        let count = outstanding(self.of_run())?;
         Some((count, count * 1e9 / self.iops?))
     }
 
     /// Returns true if its engine is synchronous, so that only more jobs increase the depth.
     pub(crate) fn waits_for_each(&self) -> bool {
-        waits_for_each(self.measurement()) == Some(true)
+        waits_for_each(self.of_run()) == Some(true)
     }
 
     /// Returns true if deeper queues would be absurd: they would hold more memory, or take longer,
     /// than any device needs to be busy.
     pub(crate) fn is_absurdly_deep(&self) -> bool {
         let Some((count, latency_ns)) = self.in_flight() else { return false };
-        let bytes = self.measurement().workload.bs.map_or(0.0, |bs| bs as f64 * count);
+        let bytes = self.of_run().workload.bs.map_or(0.0, |bs| bs as f64 * count);
         latency_ns >= ABSURD_LATENCY_NS || bytes >= ABSURD_BYTES
     }
 
@@ -228,13 +228,13 @@ impl<'a> Case<'a> {
     pub(crate) fn bytes_per_s(&self) -> Option<f64> {
         match self.metric {
             Metric::Bandwidth => Some(self.rate.value),
-            _ => Some(self.rate.value * self.measurement().workload.bs? as f64),
+            _ => Some(self.rate.value * self.of_run().workload.bs? as f64),
         }
     }
 
     /// Returns true if it only reads.
     pub(crate) fn reads(&self) -> bool {
-        let total = &self.measurement().total;
+        let total = &self.of_run().total;
         total.iter().all(|result| result.direction == iodyno_model::Direction::Read)
     }
 
@@ -252,7 +252,7 @@ impl<'a> Case<'a> {
     /// Returns the cards between the slots and its drives.
     pub(crate) fn cards(&self) -> Vec<&'a StorageCard> {
         let Some(host) = self.host() else { return Vec::new() };
-        let blocks = devices(Some(host), self.measurement());
+        let blocks = devices(Some(host), self.of_run());
         host.cards
             .iter()
             .filter(|card| !card.is_vmd())
@@ -263,7 +263,7 @@ impl<'a> Case<'a> {
     /// Returns the links from the root port down to each device below its targets.
     pub(crate) fn paths(&self) -> Vec<&'a [String]> {
         let Some(host) = self.host() else { return Vec::new() };
-        let all = devices(Some(host), self.measurement()).into_iter();
+        let all = devices(Some(host), self.of_run()).into_iter();
         all.filter_map(|block| host.way_to(block)).collect()
     }
 
@@ -273,14 +273,14 @@ impl<'a> Case<'a> {
 
     /// Returns `rw=read bs=128k iodepth=32 numjobs=4`, as far as known.
     pub fn workload(&self) -> String {
-        let mut plain = self.measurement().workload.clone();
+        let mut plain = self.of_run().workload.clone();
         plain.options.clear();
         plain.label()
     }
 
     /// Returns its targets: `nvme0n1`, `12 targets`.
     pub fn place(&self) -> String {
-        match self.measurement().targets.as_slice() {
+        match self.of_run().targets.as_slice() {
             [] => "unknown targets".into(),
             [only] => only.clone(),
             several => format!("{} targets", several.len()),

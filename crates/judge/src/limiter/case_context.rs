@@ -87,7 +87,7 @@ impl<'a> CaseContext<'a, '_> {
     /// holds it back.
     pub(super) fn keeps_pace(&self) -> bool {
         let kept = self.case.in_flight().zip(self.case.outstanding());
-        is_paced(self.case.measurement())
+        is_paced(self.case.of_run())
             && kept.is_some_and(|((count, _), most)| count < FULL_QUEUE * f64::from(most))
     }
 
@@ -181,7 +181,7 @@ impl<'a> CaseContext<'a, '_> {
     /// Limits of the control groups, on I/O or CPU time.
     fn control_group(&self) -> Option<Suspect> {
         let limiter = Limiter::ControlGroup;
-        match cgroup_effect(&Index::of(self.case.record), self.case.measurement()) {
+        match cgroup_effect(&Index::of(self.case.record), self.case.of_run()) {
             Ok(Some(effect)) if effect.is_the_limit() => {
                 Some(Suspect::confirmed(limiter, effect.to_string()))
             }
@@ -193,7 +193,7 @@ impl<'a> CaseContext<'a, '_> {
     }
 
     fn other_users(&self) -> Option<Suspect> {
-        let of = self.case.measurement();
+        let of = self.case.of_run();
         let why = other_io(of)??;
         let own = of.total.first()?;
         let bytes = of.conditions.other_bytes_per_s? > OTHERS * own.bandwidth?.value;
@@ -333,7 +333,7 @@ impl CaseContext<'_, '_> {
     /// Decided by moving the threads off that CPU.
     fn interrupts(&self) -> Option<Suspect> {
         let case = self.case;
-        let one = interrupts_on_one_cpu(case.record, case.measurement()).ok()??;
+        let one = interrupts_on_one_cpu(case.record, case.of_run()).ok()??;
         let outcome = self.effect(|change| matches!(change, Change::OffInterrupts(_)));
         let said = |contrast: &Contrast<'_>| {
             format!("{}; {}: {}", one.why, contrast.title(), contrast.outcome())
@@ -354,15 +354,14 @@ impl CaseContext<'_, '_> {
     fn power_saving(&self) -> Option<Suspect> {
         let case = self.case;
         let drives = case.drives.iter().copied();
-        let why =
-            match power_saving(case.record, case.host()?, drives, case.measurement()).ok()?? {
-                PowerSaving::Reduced(_) => {
-                    return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
-                }
-                // If the job itself pauses, other load does not show in its rate.
-                PowerSaving::Resting(_) if pauses(case.measurement()) => return None,
-                PowerSaving::Resting(why) => why,
-            };
+        let why = match power_saving(case.record, case.host()?, drives, case.of_run()).ok()?? {
+            PowerSaving::Reduced(_) => {
+                return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
+            }
+            // If the job itself pauses, other load does not show in its rate.
+            PowerSaving::Resting(_) if pauses(case.of_run()) => return None,
+            PowerSaving::Resting(why) => why,
+        };
         let outcome = self.effect(|change| *change == Change::KeptAwake);
         Some(match outcome {
             Some((Effect::Grew, contrast)) => Suspect::confirmed(

@@ -17,7 +17,7 @@ impl Case<'_> {
     /// Time that its volumes demanded more than each of their limits, us, the longest first;
     /// `None`: not counted.
     pub(super) fn exceeded(&self) -> Option<Vec<(VolumeLimit, u64)>> {
-        let of_one = |name: &str| volume_exceeded(self.record, self.measurement(), name);
+        let of_one = |name: &str| volume_exceeded(self.record, self.of_run(), name);
         let mut all: Vec<_> = self.drives.iter().filter_map(|drive| of_one(&drive.name)).collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.first().map(|(_, us)| *us)));
         all.into_iter().next()
@@ -32,11 +32,11 @@ impl CaseContext<'_, '_> {
             let why = "its volume was never above a limit of its own or of the instance";
             return Some(Suspect::cleared(Limiter::Contract, why));
         };
-        let (above_ns, whole_ns) = (*us as f64 * 1e3, self.case.measurement().duration_ns? as f64);
+        let (above_ns, whole_ns) = (*us as f64 * 1e3, self.case.of_run().duration_ns? as f64);
         if above_ns < LIMITS * whole_ns {
             return None;
         }
-        let times = self.case.measurement().conditions.above_limits.iter();
+        let times = self.case.of_run().conditions.above_limits.iter();
         let times = times.filter(|one| one.limit == *limit).take(MOST_TIMES);
         let times: Vec<String> = times.map(|one| format!(", {one}")).collect();
         let why = format!(

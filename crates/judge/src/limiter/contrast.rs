@@ -209,7 +209,7 @@ impl<'a> Contrast<'a> {
 /// Returns true if link or drive are known to rest between its I/Os.
 fn may_rest(case: &Case<'_>) -> bool {
     let Some(host) = case.host().filter(|_| case.outstanding() == Some(1)) else { return false };
-    let saving = power_saving(case.record, host, case.drives.iter().copied(), case.measurement());
+    let saving = power_saving(case.record, host, case.drives.iter().copied(), case.of_run());
     matches!(saving, Ok(Some(PowerSaving::Resting(_))))
 }
 
@@ -234,7 +234,7 @@ const fn blocks(state: WrittenState) -> &'static str {
 /// Returns every respect in which the two differ; `None` if workload, drive or machine differ, so
 /// that a ratio is meaningless.
 fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
-    let (ours, theirs) = (a.measurement(), b.measurement());
+    let (ours, theirs) = (a.of_run(), b.of_run());
     let hostname = |case: &Case<'_>| case.host().and_then(|host| host.hostname.value());
     let model = |case: &Case<'_>| case.drives.first().and_then(|drive| drive.model.value());
     let same_place = match (ours.conditions.device.is_some(), ours.targets.len()) {
@@ -313,11 +313,11 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
 
 /// Returns a change if the threads of `b` run on other CPUs, or leave one to its interrupts.
 fn cpus(a: &Case<'_>, b: &Case<'_>) -> Option<Change> {
-    let (ours, theirs) = (&a.measurement().conditions.cpus, &b.measurement().conditions.cpus);
+    let (ours, theirs) = (&a.of_run().conditions.cpus, &b.of_run().conditions.cpus);
     if theirs.is_empty() {
         return None;
     }
-    let one = interrupts_on_one_cpu(a.record, a.measurement()).ok().flatten();
+    let one = interrupts_on_one_cpu(a.record, a.of_run()).ok().flatten();
     if let Some(OneCpu { cpu, .. }) = one
         && (ours.is_empty() || ours.contains(&cpu))
         && !theirs.contains(&cpu)
@@ -330,7 +330,7 @@ fn cpus(a: &Case<'_>, b: &Case<'_>) -> Option<Change> {
 
 /// Describes the load alongside `case`: on its own target, or on another.
 fn concurrent_load(case: &Case<'_>, beside: &[Beside]) -> Change {
-    let own = &case.measurement().targets;
+    let own = &case.of_run().targets;
     if beside.iter().all(|one| own.contains(&one.target)) {
         return Change::KeptAwake;
     }
@@ -343,7 +343,7 @@ fn concurrent_load(case: &Case<'_>, beside: &[Beside]) -> Change {
 /// previous snapshot before the rest.
 fn rested(case: &Case<'_>) -> Change {
     let snapshot = |index: Option<usize>| case.record.snapshots.get(index?);
-    let after = case.measurement().before;
+    let after = case.of_run().before;
     let before = after.and_then(|after| after.checked_sub(1));
     let hottest_c = |index| snapshot(index).and_then(|host| case.hottest_c(host));
     Change::Rested { from_c: hottest_c(before), to_c: hottest_c(after) }

@@ -20,7 +20,7 @@ impl<'a> CaseContext<'a, '_> {
         let case = self.case;
         let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
         let (deeper, jobs) = (self.deeper(), self.more_jobs());
-        let share = cpu_share(case.host(), case.measurement());
+        let share = cpu_share(case.host(), case.of_run());
         if let Some(share) = share.filter(|share| share.share() < BUSY) {
             return cleared(share.text());
         }
@@ -29,7 +29,7 @@ impl<'a> CaseContext<'a, '_> {
             let threads = deeper.is_some_and(|(effect, deeper)| {
                 effect != Effect::Grew || deeper.ratio.high() < contrast.ratio.low()
             });
-            let is_full = saturated(case.host(), case.measurement()) == Some(true);
+            let is_full = saturated(case.host(), case.of_run()) == Some(true);
             if is_full || (threads && case.depth != Some(1)) {
                 let share = share.map(|share| format!("; {}", share.text())).unwrap_or_default();
                 let why = format!("{}: {}{share}", contrast.title(), contrast.outcome());
@@ -64,22 +64,22 @@ impl<'a> CaseContext<'a, '_> {
     }
 
     fn all_cpus_busy(&self) -> bool {
-        let used = self.case.measurement().cpu.map(|cpu| cpu.user + cpu.system);
+        let used = self.case.of_run().cpu.map(|cpu| cpu.user + cpu.system);
         let online = self.case.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
         used.zip(online).is_some_and(|(used, online)| used >= 0.9 * online as f64)
     }
 
     /// Returns another case with no more jobs and the same block size that was much faster.
     fn faster_with_no_more(&self) -> Option<&Case<'a>> {
-        let (ours, bs) = (self.case, self.case.measurement().workload.bs?);
+        let (ours, bs) = (self.case, self.case.of_run().workload.bs?);
         self.others.iter().find(|other| {
-            other.measurement().workload.bs == Some(bs)
+            other.of_run().workload.bs == Some(bs)
                 && other.metric == ours.metric
                 && other.depth <= ours.depth
                 && other.jobs <= ours.jobs
                 && other.rate.value
                     >= ours.rate.value
-                        * match other.measurement().workload.rw == ours.measurement().workload.rw {
+                        * match other.of_run().workload.rw == ours.of_run().workload.rw {
                             true => MUCH_FASTER,
                             false => FAR_FASTER,
                         }

@@ -24,8 +24,7 @@ impl CaseContext<'_, '_> {
         let (outstanding, latency_ns) = case.in_flight().filter(|(count, _)| *count > 1.5)?;
         let sheet = case.drives.first().and_then(|drive| claim_of(self.claims, drive));
         let unloaded_ns = sheet.and_then(|sheet| sheet.lat_read_us).map(|us| us * 1e3);
-        let transfer_ns =
-            sheet.and_then(|sheet| sheet.seq_read_mbs).zip(case.measurement().workload.bs);
+        let transfer_ns = sheet.and_then(|sheet| sheet.seq_read_mbs).zip(case.of_run().workload.bs);
         let transfer_ns = transfer_ns.map_or(0.0, |(mbs, bs)| bs as f64 * 1e3 / mbs);
         // Nothing is assumed about devices that are not known to be flash drives.
         let is_seen = case.drives.iter().any(|drive| !drive.links.is_empty());
@@ -110,11 +109,9 @@ impl CaseContext<'_, '_> {
         if case.cards().is_empty() || case.reads() || case.metric != Metric::Iops {
             return None;
         }
-        let bs = case.measurement().workload.bs?;
+        let bs = case.of_run().workload.bs?;
         let read = self.others.iter().filter(|other| {
-            other.reads()
-                && !other.cards().is_empty()
-                && other.measurement().workload.bs == Some(bs)
+            other.reads() && !other.cards().is_empty() && other.of_run().workload.bs == Some(bs)
         });
         let read = read.map(|other| other.rate.value / other.drive_count as f64);
         let read = read.reduce(f64::max)?;

@@ -17,13 +17,13 @@ impl Case<'_> {
 
     /// For each of its drives, true if it throttled in the meantime; `None`: not known.
     pub(super) fn throttles(&self) -> Vec<Option<bool>> {
-        let throttled = |drive: &&Drive| throttled(self.record, self.measurement(), &drive.name);
+        let throttled = |drive: &&Drive| throttled(self.record, self.of_run(), &drive.name);
         self.drives.iter().map(throttled).collect()
     }
 
     /// Returns true if one of its drives was at its warning level, before or after.
     fn is_hot(&self) -> bool {
-        let after = self.measurement().after.and_then(|after| self.record.snapshots.get(after));
+        let after = self.of_run().after.and_then(|after| self.record.snapshots.get(after));
         let above = |host: &Host, name: &str| {
             let temperature = host.drive(name)?.temperature.get()?;
             Some(temperature.composite_c >= temperature.warning_c?)

@@ -32,8 +32,8 @@ impl IoTimes {
 impl Case<'_> {
     /// Times of its I/Os from the kernel's tracepoints; `None`: not traced.
     pub(super) fn io_times(&self) -> Option<IoTimes> {
-        let times = self.measurement().conditions.block_times?;
-        let total = &self.measurement().total;
+        let times = self.of_run().conditions.block_times?;
+        let total = &self.of_run().total;
         let ios: u64 = total.iter().filter_map(|result| result.ios).sum();
         let spent =
             |result: &DirectionResult| Some(result.ios? as f64 * result.mean_latency()?.1.value);

@@ -17,7 +17,7 @@ impl Case<'_> {
     /// Returns devices that share something with its own.
     pub(super) fn neighbours(&self) -> Vec<Neighbour> {
         let host = self.host();
-        host.map_or_else(Vec::new, |host| host.neighbours(&devices(Some(host), self.measurement())))
+        host.map_or_else(Vec::new, |host| host.neighbours(&devices(Some(host), self.of_run())))
     }
 }
 

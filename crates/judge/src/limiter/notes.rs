@@ -36,7 +36,7 @@ pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -
         let each = figure(case.metric, case.rate.value / case.drive_count as f64);
         notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
     }
-    let of = case.measurement();
+    let of = case.of_run();
     let queue = crate::place::devices(case.host(), of);
     if let [bottom] = queue.as_slice()
         && !only_trims(of)

@@ -26,7 +26,7 @@ pub(super) fn pooled(cases: Vec<Case<'_>>) -> Vec<Case<'_>> {
 }
 
 fn repeats(case: &Case<'_>, first: &Case<'_>) -> bool {
-    let (ours, theirs) = (case.measurement(), first.measurement());
+    let (ours, theirs) = (case.of_run(), first.of_run());
     matches!(ours.purpose, Purpose::Asked | Purpose::Experiment(_))
         && std::ptr::eq(case.record, first.record)
         && ours.purpose == theirs.purpose
@@ -36,7 +36,7 @@ fn repeats(case: &Case<'_>, first: &Case<'_>) -> bool {
 impl Case<'_> {
     /// Returns the experiment as which it was made.
     pub fn experiment(&self) -> Option<Experiment> {
-        match self.measurement().purpose {
+        match self.of_run().purpose {
             Purpose::Experiment(experiment) => Some(experiment),
             _ => None,
         }

@@ -227,7 +227,7 @@ fn rounded(rate: f64) -> f64 {
 
 /// Returns the verb for the I/O.
 fn done(case: &Case<'_>) -> &'static str {
-    match case.measurement().total.as_slice() {
+    match case.of_run().total.as_slice() {
         [only] if only.direction == Direction::Read => "read",
         [only] if only.direction == Direction::Write => "written",
         _ => "moved",

@@ -21,7 +21,7 @@ impl<'a> Case<'a> {
     /// Rate of each of several targets while all worked, in the metric's unit; `None` if one is not
     /// known.
     fn at_once(&self) -> Option<Vec<(&'a str, f64)>> {
-        let of = self.measurement();
+        let of = self.of_run();
         let rate = |target: &'a String| {
             let part =
                 of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
@@ -59,7 +59,7 @@ struct Expected {
 
 impl Expected {
     fn of(case: &Case<'_>, contrast: &Contrast<'_>, counted: f64) -> Self {
-        let kept = &contrast.other.measurement().targets;
+        let kept = &contrast.other.of_run().targets;
         let unknown = Self { share: counted, is_measured: false, is_telling: true };
         let Some(all) = case.at_once() else { return unknown };
         let is_kept = |target: &str| kept.iter().any(|name| name == target);

@@ -107,14 +107,12 @@ impl Limiter {
             // A provider's temporary burst.
             Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Burst => "something that is used up and comes back with a rest".into(),
-            Self::ControlGroup => {
-                match cgroup_effect(&Index::of(case.record), case.measurement()) {
-                    Ok(Some(effect)) => {
-                        format!("{} of control group {}", effect.setting(), effect.group())
-                    }
-                    _ => "a limit of a control group".into(),
+            Self::ControlGroup => match cgroup_effect(&Index::of(case.record), case.of_run()) {
+                Ok(Some(effect)) => {
+                    format!("{} of control group {}", effect.setting(), effect.group())
                 }
-            }
+                _ => "a limit of a control group".into(),
+            },
             Self::BeforeDevice => match case.io_times() {
                 Some(at) if at.in_queue() => {
                     "what holds I/Os back in the block layer's queue".into()

@@ -29,7 +29,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let count = record.measurements.len();
     let cases: Vec<Case<'_>> = (0..count).filter_map(|index| Case::of(record, index)).collect();
     for case in cases.iter().filter(|case| is_meant(case)) {
-        let of = case.measurement();
+        let of = case.of_run();
         match expected(context, case, &cases) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(expected) => {
@@ -45,7 +45,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 /// Returns true for a kernel layer over several devices, at full speed and with more than one I/O
 /// at a time, since a single one only uses one member. A card's arrays are judged as the card.
 fn is_meant(case: &Case<'_>) -> bool {
-    let of = case.measurement();
+    let of = case.of_run();
     case.layer.is_some()
         && case.cards().is_empty()
         && of.targets.len() == 1
@@ -93,9 +93,9 @@ fn expected(
 
 /// The slowest of its members, if this run measured each alone.
 fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
-    let shape = Shape::of(&case.measurement().workload);
+    let shape = Shape::of(&case.of_run().workload);
     let alone = |other: &&Case<'_>| {
-        let theirs = other.measurement();
+        let theirs = other.of_run();
         other.layer.is_none()
             && other.drives.len() == 1
             && theirs.targets.len() == 1
@@ -141,7 +141,7 @@ fn claimed(context: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
 }
 
 fn short(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
-    let of = case.measurement();
+    let of = case.of_run();
     let layer = case.layer.as_deref().unwrap_or("layer");
     let share = percent(case.rate.value / expected.rate.value);
     let (member, source) = &expected.member;
@@ -180,7 +180,7 @@ fn short(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iod
 
 /// Other possible causes.
 fn other_causes(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
-    let of: &Measurement = case.measurement();
+    let of: &Measurement = case.of_run();
     // The layers themselves are what is judged.
     let place = Place { whole: true, ..Place::default() };
     let mut other_causes = found_limiters(&context.index, of, &place);
@@ -199,7 +199,7 @@ fn other_causes(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected)
 
 /// Names of the devices below it, separated by blanks.
 fn members(case: &Case<'_>) -> String {
-    let names = crate::place::devices(case.host(), case.measurement());
+    let names = crate::place::devices(case.host(), case.of_run());
     names.join(" ")
 }
 
