@@ -1,25 +1,24 @@
-//! A measurement held against its data sheet.
+//! Compares a measurement with its data sheet.
 
 use iodyno_model::{
     BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement,
     Metric, Verdict, Yardstick,
 };
 
-use crate::claim_reach::{Depths, FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
-use crate::conditions::{is_random_at_depth_1, stated};
-use crate::control_group::held_back;
+use crate::conditions::{is_random_at_depth_1, parse_conditions};
+use crate::control_group::cgroup_effect;
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
 use crate::measured::{is_70_30, is_paced};
 use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
-use crate::yardsticks::{CLAIM, Judgement};
+use crate::saturation::{Depths, FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
+use crate::yardsticks::{Judgement, LEAST_OF_CLAIM};
 
-/// What a data sheet states of this metric under conditions that include the
-/// measurement's: reads alone, writes alone or 70/30, sequential or random as
-/// measured, 4 KiB for IOPS unless the sheet says otherwise, depth 1 for
-/// latencies, which are those of reads.
+/// Returns the claim of a data sheet for this metric if its conditions include the measurement's:
+/// pure reads, pure writes or 70/30, sequential or random as measured, 4 KiB for IOPS unless the
+/// sheet says otherwise, depth 1 and reads for latencies.
 pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option<ClaimFigure> {
     let workload = &of.workload;
     let per_s = |mbs: Option<f64>| mbs.map(|mbs| mbs * 1e6);
@@ -38,11 +37,11 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
         (Metric::Iops, Direction::Write) => ("randwrite", sheet.rand_write_iops, &sheet.rand_cond),
         _ => return None,
     };
-    let block_bytes = stated(conditions).block_bytes.unwrap_or(4096);
+    let block_bytes = parse_conditions(conditions).block_bytes.unwrap_or(4096);
     let same = match metric {
-        // Larger blocks than stated only help.
+        // Blocks larger than stated only help.
         Metric::Bandwidth => workload.bs.is_some_and(|bs| {
-            bs >= stated(conditions).block_bytes.unwrap_or(128 << 10).min(128 << 10)
+            bs >= parse_conditions(conditions).block_bytes.unwrap_or(128 << 10).min(128 << 10)
         }),
         Metric::Iops => workload.bs == Some(block_bytes),
         Metric::LatencyMean => {
@@ -63,7 +62,7 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
     })
 }
 
-/// A figure held against its claim, `limiters` being what else may have held it back.
+/// Compares a figure with its claim; `limiters` are the other possible causes of a low figure.
 pub(crate) fn against_claim(
     depths: &Depths<'_>,
     sheet: &Claim,
@@ -74,13 +73,14 @@ pub(crate) fn against_claim(
     limiters: &[String],
 ) -> Judgement {
     let ratio = estimate.value / figure.value;
-    let held = |verdict, more: &str| Judgement::new(verdict, Yardstick::Claim, ratio).with(more);
+    let judgement =
+        |verdict, more: &str| Judgement::new(verdict, Yardstick::Claim, ratio).with(more);
     let as_good = match metric {
-        Metric::LatencyMean => estimate.low() <= figure.value / CLAIM + HOST_LATENCY_NS,
-        _ => estimate.high() >= CLAIM * figure.value,
+        Metric::LatencyMean => estimate.low() <= figure.value / LEAST_OF_CLAIM + HOST_LATENCY_NS,
+        _ => estimate.high() >= LEAST_OF_CLAIM * figure.value,
     };
     if as_good {
-        return held(Verdict::Pass, "");
+        return judgement(Verdict::Pass, "");
     }
     if is_paced(of) {
         let why = BelowSaturation {
@@ -89,26 +89,26 @@ pub(crate) fn against_claim(
             enough: false,
             surpassed_by: None,
         };
-        let held = held(Verdict::Unjudged, ", and it was asked to go no faster");
-        return Judgement { below_saturation: Some(why), ..held };
+        let judgement = judgement(Verdict::Unjudged, ", and it was asked to go no faster");
+        return Judgement { below_saturation: Some(why), ..judgement };
     }
     if figure.scope == ClaimScope::SeriesMax {
         let why = ", which is the best of the series and not of this capacity";
-        return held(Verdict::Unjudged, why);
+        return judgement(Verdict::Unjudged, why);
     }
     if metric == Metric::LatencyMean {
-        return held(Verdict::Warn, "");
+        return judgement(Verdict::Warn, "");
     }
     let claim = (figure.value, figure.conditions.as_str());
     if let Some(why) = below_saturation(depths, of, metric, sheet, claim) {
         let more = format!("; {}", below_saturation_text(metric, &why));
-        return Judgement { below_saturation: Some(why), ..held(Verdict::Unjudged, &more) };
+        return Judgement { below_saturation: Some(why), ..judgement(Verdict::Unjudged, &more) };
     }
     if !limiters.is_empty() {
-        return held(Verdict::Warn, &format!("; {}", limiters.join("; ")));
+        return judgement(Verdict::Warn, &format!("; {}", limiters.join("; ")));
     }
     if of.total.iter().any(|result| result.direction == Direction::Write) {
-        return held(Verdict::Warn, "; what was written before decides how fast it writes");
+        return judgement(Verdict::Warn, "; what was written before decides how fast it writes");
     }
     let in_sequence = of.conditions.scratch || of.conditions.fill == Some(FillOrder::Sequential);
     if metric == Metric::Bandwidth && !in_sequence {
@@ -116,15 +116,15 @@ pub(crate) fn against_claim(
             Some(_) => "the blocks were written at random",
             None => "fill unknown",
         };
-        return held(Verdict::Warn, &format!("; {fill}, prepare and repeat"));
+        return judgement(Verdict::Warn, &format!("; {fill}, prepare and repeat"));
     }
     if sheet.match_confidence == "guess" {
-        return held(Verdict::Warn, ", though whether it is this drive's is a guess");
+        return judgement(Verdict::Warn, ", though whether it is this drive's is a guess");
     }
-    held(Verdict::Fail, "")
+    judgement(Verdict::Fail, "")
 }
 
-/// Why a claim is none for a measurement, in a few words.
+/// Explains in a few words why a claim does not apply to a measurement.
 fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
     let BelowSaturation { outstanding, needed, enough, surpassed_by } = *why;
     let short = match (outstanding, needed) {
@@ -143,8 +143,7 @@ fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
     [short, best].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What besides the drive and its link may have held a measurement back, each
-/// in a few words.
+/// Lists the limits other than the drive and its link, each in a few words.
 pub(crate) fn found_limiters(
     index: &Index<'_>,
     of: &Measurement,
@@ -163,8 +162,8 @@ pub(crate) fn found_limiters(
     if let Some(Some(why)) = limiter::other_io(of) {
         found.push(why);
     }
-    if let Ok(Some(held)) = held_back(index, of) {
-        found.push(held.to_string());
+    if let Ok(Some(effect)) = cgroup_effect(index, of) {
+        found.push(effect.to_string());
     }
     if of.conditions.punted == Some(true) {
         found.push("kernel threads ran the I/O".to_owned());
@@ -178,7 +177,7 @@ pub(crate) fn found_limiters(
     found
 }
 
-/// The link cannot carry what is claimed.
+/// Names the link if it cannot carry the claim.
 pub(crate) fn link_limiter(
     metric: Metric,
     figure: &ClaimFigure,
@@ -189,20 +188,20 @@ pub(crate) fn link_limiter(
         .then(|| format!("{what} allows {} of the claim", percent(bound / figure.value)))
 }
 
-/// The claim is one at a greater depth than was measured.
+/// Names the depth if the claim is for a greater one than was measured.
 pub(crate) fn depth_limiter(
     of: &Measurement,
     metric: Metric,
     figure: &ClaimFigure,
 ) -> Option<String> {
-    let conditions = stated(&figure.conditions);
+    let conditions = parse_conditions(&figure.conditions);
     let (claimed, measured) = (conditions.outstanding?, outstanding(of)?);
     let (claimed_bytes, measured_bytes) = match (metric, conditions.block_bytes, of.workload.bs) {
         (Metric::LatencyMean, ..) => return None,
         (_, Some(theirs), Some(ours)) => (claimed as f64 * theirs as f64, measured * ours as f64),
         _ => (claimed as f64, measured),
     };
-    // A depth that was searched for sufficed, whatever the sheet says.
+    // A depth found by the depth search is sufficient, whatever the sheet says.
     let searched = of.conditions.depths_tried.len() > 1;
     (!searched && measured_bytes < FULL_QUEUE * claimed_bytes)
         .then(|| format!("the claim is one at depth {claimed}, measured at {measured:.0}"))
@@ -216,7 +215,7 @@ mod tests {
     use crate::testing::{Bench, claims};
 
     #[test]
-    fn writes_are_held_against_what_the_sheet_says_of_writes_and_never_fail() {
+    fn writes_are_compared_with_write_claims_and_never_fail() {
         let record = Bench::new(1).measured().record();
         let host = record.host().unwrap();
         let mut sheet = crate::claim_of(&claims(), &host.drives[0]).unwrap().clone();
@@ -228,7 +227,7 @@ mod tests {
         of.total[0].direction = Direction::Write;
         let claim = claimed(&sheet, &of, Metric::Bandwidth).unwrap();
         assert_eq!(claim.value, 2e9);
-        let held = |rate| {
+        let judgement = |rate| {
             against_claim(
                 &Depths::default(),
                 &sheet,
@@ -239,8 +238,8 @@ mod tests {
                 &[],
             )
         };
-        assert_eq!(held(2e9).verdict, Verdict::Pass);
-        let slow = held(1e9);
+        assert_eq!(judgement(2e9).verdict, Verdict::Pass);
+        let slow = judgement(1e9);
         assert_eq!(slow.verdict, Verdict::Warn);
         assert!(
             slow.reason.to_string().contains("50 % of the claim; what was written before"),
@@ -266,24 +265,24 @@ mod tests {
         writes.direction = Direction::Write;
         writes.iops = Some(Estimate::confident(120e3, 110e3, 130e3, 0.95));
         of.total.push(writes);
-        let held = |record: &RunRecord| {
+        let judgement = |record: &RunRecord| {
             let question = crate::Question { record, claims: &book, baseline: None, expect: None };
             let all = crate::yardsticks::compare(&question, &Index::of(record));
             let found = all.into_iter().find(|one| one.measurement == 1).unwrap();
             (found.estimate, found.claim)
         };
-        let (estimate, claim) = held(&record);
+        let (estimate, claim) = judgement(&record);
         assert_eq!((estimate.value, estimate.bounds()), (400e3, Some((380e3, 420e3))));
         let (figure, verdict) = claim.unwrap();
         assert_eq!((figure.value, verdict.verdict), (400e3, Verdict::Pass));
         for result in &mut record.measurements[1].total {
             result.iops = Some(Estimate::bare(100e3));
         }
-        let (_, verdict) = held(&record).1.unwrap();
-        // It writes, too: what was written before decides.
+        let (_, verdict) = judgement(&record).1.unwrap();
+        // It also writes, so the earlier writes decide.
         assert_eq!((verdict.ratio, verdict.verdict), (0.5, Verdict::Warn));
-        // Another mix has no claim.
+        // Other mixes have no claim.
         record.measurements[1].workload.options.insert("rwmixread".into(), "50".into());
-        assert!(held(&record).1.is_none());
+        assert!(judgement(&record).1.is_none());
     }
 }

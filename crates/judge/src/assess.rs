@@ -1,4 +1,4 @@
-//! Every rule asked, and what they say joined to verdicts.
+//! Runs every rule and combines the results to verdicts.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -8,27 +8,27 @@ use iodyno_model::{
     Severity, Validity, Verdict,
 };
 
-use crate::asked::Asked;
 use crate::causes::attribute;
 use crate::place::names;
 use crate::question::Question;
+use crate::question_scope::QuestionScope;
 use crate::rule_context::RuleContext;
 use crate::rules::{Reservation, is_decided, rules};
 use crate::yardsticks::Compared;
 
-/// Version of the rules: counted up when a stored run may be judged or told differently. A test in
-/// `rules` asks whether it has to be.
+/// Version of the rules: raised when a stored run may be judged or described differently. A test in
+/// `rules` detects when that is due.
 pub const RULESET: &str = "8";
 
-/// Rules without which a drive cannot be called sound: where they cannot tell
-/// of it, it is unjudged at best.
+/// Rules without which a drive cannot be called healthy: where one of them cannot tell, the drive
+/// is unjudged at best.
 const ESSENTIAL: [&str; 4] = ["drive-missing", "drive-dead", "health-critical", "link-degraded"];
 
 /// Judges a run. Pure and deterministic.
 pub fn assess(question: &Question<'_>) -> Assessment {
-    let facts = RuleContext::gather(question);
-    let asked = Asked::of(&facts);
-    let reports: Vec<RuleReport> = rules().map(|rule| rule.check(&facts)).collect();
+    let context = RuleContext::gather(question);
+    let scope = QuestionScope::of(&context);
+    let reports: Vec<RuleReport> = rules().map(|rule| rule.check(&context)).collect();
     let mut findings: Vec<Finding> = reports
         .iter()
         .filter_map(|report| match &report.outcome {
@@ -37,17 +37,17 @@ pub fn assess(question: &Question<'_>) -> Assessment {
         })
         .flatten()
         .cloned()
-        .map(|finding| asked.weigh(finding))
+        .map(|finding| scope.lower_severity(finding))
         .collect();
-    // Stable: findings of one severity stay in the rules' order.
+    // The sort is stable: findings of one severity stay in the rules' order.
     findings.sort_by_key(|finding| Reverse(finding.severity));
-    attribute(&mut findings, &facts);
+    attribute(&mut findings, &context);
     let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
-        .map(|measurement| judge_measurement(&facts, measurement))
+        .map(|measurement| judge_measurement(&context, measurement))
         .collect();
-    let mut subjects = subjects(&facts, &measurements, &findings, &reports);
-    subjects.retain(|(name, _)| asked.has(name));
-    let verdict = whole(&facts, &measurements, &findings, &subjects);
+    let mut subjects = subjects(&context, &measurements, &findings, &reports);
+    subjects.retain(|(name, _)| scope.has(name));
+    let verdict = whole(&context, &measurements, &findings, &subjects);
     Assessment {
         ruleset: RULESET.to_owned(),
         measurements,
@@ -58,41 +58,44 @@ pub fn assess(question: &Question<'_>) -> Assessment {
     }
 }
 
-fn judge_measurement(facts: &RuleContext<'_>, measurement: usize) -> JudgedMeasurement {
+fn judge_measurement(context: &RuleContext<'_>, measurement: usize) -> JudgedMeasurement {
     let mut validity = Validity::Valid;
     let mut reasons: Vec<Reason> = Vec::new();
     for rule in rules() {
-        if let Some(Reservation { validity: own, why }) = rule.reservation(facts, measurement) {
+        if let Some(Reservation { validity: own, why }) = rule.reservation(context, measurement) {
             validity = validity.max(own);
             reasons.push(Reason { rule: rule.id.to_owned(), validity: own, why });
         }
     }
     reasons.sort_by_key(|reason| Reverse(reason.validity));
-    let compared = facts.compared_of(measurement).iter();
+    let compared = context.compared_of(measurement).iter();
     let metrics = compared.map(|compared| judge_metric(compared, validity)).collect();
     JudgedMeasurement { measurement, validity, reasons, metrics }
 }
 
-/// The worst of what it was held against; a pass by one yardstick outweighs
-/// another that cannot judge.
+/// Takes the worst judgement of all yardsticks; a pass by one yardstick outweighs another that
+/// cannot judge.
 fn judge_metric(compared: &Compared, validity: Validity) -> MetricJudgement {
     let worst = compared
-        .held()
-        .filter(|held| held.verdict != Verdict::Unjudged)
-        // Of equals the first counts: the claim before peers before baseline.
+        .judgements()
+        .filter(|judgement| judgement.verdict != Verdict::Unjudged)
+        // Of equal verdicts the first counts: claim, then peers, then baseline.
         .reduce(|a, b| if b.verdict > a.verdict { b } else { a })
-        .or_else(|| compared.held().next());
+        .or_else(|| compared.judgements().next());
     let (verdict, reason) = match (validity, worst) {
-        // Why stands in its reservations.
+        // The reservations give the reason.
         (Validity::Invalid, _) => (Verdict::Unjudged, "the measurement is invalid".into()),
-        (_, Some(held)) => (held.verdict, held.reason.clone()),
+        (_, Some(judgement)) => (judgement.verdict, judgement.reason.clone()),
         (_, None) => (Verdict::Unjudged, compared.unjudged.as_str().into()),
     };
     MetricJudgement {
         metric: compared.metric,
         estimate: compared.estimate,
         claim: compared.claim.as_ref().map(|(figure, _)| figure.clone()),
-        below_saturation: compared.claim.as_ref().and_then(|(_, held)| held.below_saturation),
+        below_saturation: compared
+            .claim
+            .as_ref()
+            .and_then(|(_, judgement)| judgement.below_saturation),
         ceiling: compared.ceiling.clone(),
         peers: compared.peers.as_ref().map(|(median, count, _)| (*median, *count)),
         baseline: compared.baseline.as_ref().map(|(estimate, _)| *estimate),
@@ -109,8 +112,8 @@ fn of_severity(severity: Severity) -> Verdict {
     }
 }
 
-/// What a metric says of what it was measured on: nothing where nobody waits
-/// for its verdict.
+/// The contribution of a metric to the verdict on its target: pass if unjudged where no verdict is
+/// expected.
 fn of_metric(judged: &MetricJudgement) -> Verdict {
     match judged.verdict {
         Verdict::Unjudged if !judged.is_open() => Verdict::Pass,
@@ -118,16 +121,16 @@ fn of_metric(judged: &MetricJudgement) -> Verdict {
     }
 }
 
-/// The verdict on every drive, then on every other target.
+/// Verdicts on every drive, then on every other target.
 fn subjects(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     reports: &[RuleReport],
 ) -> Vec<(String, Verdict)> {
-    let record = facts.record();
+    let record = context.record();
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    if let Some(host) = facts.host() {
+    if let Some(host) = context.host() {
         for drive in &host.drives {
             let names = names(drive).into_iter().map(str::to_owned).collect();
             all.push((drive.name.clone(), names));
@@ -154,7 +157,7 @@ fn subjects(
         finding.subjects.iter().map(|name| (name, of_severity(finding.severity)))
     });
     let rates = measurements.iter().flat_map(|judged| {
-        // Several at once say nothing of one of them.
+        // A measurement of several targets gives no verdict on one of them.
         let alone = match record.measurements[judged.measurement].targets.as_slice() {
             [target] => Some(target),
             _ => None,
@@ -178,16 +181,15 @@ fn subjects(
         .collect()
 }
 
-/// The verdict on the whole: the worst of everything; unjudged where there was
-/// nothing to judge.
+/// The overall verdict: the worst of all; unjudged if there was nothing to judge.
 fn whole(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     subjects: &[(String, Verdict)],
 ) -> Verdict {
-    let run = &facts.record().run;
-    let nothing = subjects.is_empty() || !run.skipped.is_empty() || !is_decided(facts);
+    let run = &context.record().run;
+    let nothing = subjects.is_empty() || !run.skipped.is_empty() || !is_decided(context);
     let open = if nothing { Verdict::Unjudged } else { Verdict::Pass };
     findings
         .iter()

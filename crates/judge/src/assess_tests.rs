@@ -70,31 +70,31 @@ fn a_shared_uplink_is_one_finding() {
 }
 
 #[test]
-fn what_others_have_is_told_and_weighs_nothing() {
+fn findings_on_other_drives_do_not_count() {
     let bench = Bench::new(3).measured().drive(1, |drive| drive.state = known("dead".into()));
     let mut record = bench.record();
     assert_eq!(judged(&record).verdict, Verdict::Fail);
-    // The same machine, and only the first drive was named.
+    // The same machine with only the first drive named.
     record.run.targets = vec!["nvme0n1".into()];
     record.run.scope = Scope::Targets;
     record.measurements.retain(|of| of.targets == ["nvme0n1"]);
     let named = judged(&record);
     assert_eq!(named.verdict, Verdict::Pass, "{:?}", named.findings);
     assert_eq!(named.subjects, [("nvme0".to_owned(), Verdict::Pass)]);
-    let told = named.findings.iter().find(|finding| finding.rule == "drive-dead").unwrap();
-    assert_eq!(told.severity, Severity::Info);
-    assert!(told.what.starts_with("Not among what was named"), "{}", told.what);
-    // Whoever says what has to be there asks about all of it.
+    let reported = named.findings.iter().find(|finding| finding.rule == "drive-dead").unwrap();
+    assert_eq!(reported.severity, Severity::Info);
+    assert!(reported.what.starts_with("Not among what was named"), "{}", reported.what);
+    // An expectation asks about the whole machine.
     let expect = crate::Expectation::parse("drives = 3", "e").unwrap();
     let claims = claims();
     let question =
         Question { record: &record, claims: &claims, baseline: None, expect: Some(&expect) };
     assert_eq!(assess(&question).verdict, Verdict::Fail);
-    // The same targets, and nothing was named: the others could not become targets.
+    // The same targets with nothing named: the other drives could not become targets.
     let mut all = record.clone();
     all.run.scope = Scope::Machine;
     assert_eq!(judged(&all).verdict, Verdict::Fail);
-    // Named itself, it fails, though it could not become a target.
+    // A drive that is named fails even if it could not become a target.
     record.run.skipped.push(Skipped {
         target: "nvme1".into(),
         step: None,
@@ -192,7 +192,7 @@ fn a_look_without_load_passes_and_one_without_root_is_unjudged() {
     assert_eq!(judged(&Bench::new(0).record()).verdict, Verdict::Unjudged);
 }
 
-/// Takes the `n`th fact, figure or thing away from a run.
+/// Removes the `n`th fact, figure or object from a run.
 fn take_away(record: &mut RunRecord, n: usize, at: usize) {
     let Some(host) = record.snapshots.get_mut(at % 2) else { return };
     let drives = host.drives.len().max(1);
@@ -254,7 +254,7 @@ fn take_away(record: &mut RunRecord, n: usize, at: usize) {
 
 proptest! {
     #[test]
-    fn whatever_is_missing_it_is_judged_the_same_twice(
+    fn judging_is_deterministic_whatever_is_missing(
         drives in 0usize..4,
         changes in prop::collection::vec((0usize..35, 0usize..12), 0..12),
     ) {
@@ -267,7 +267,7 @@ proptest! {
         for baseline in [None, Some(&baseline)] {
             let question = Question { record: &record, claims: &claims, baseline, expect: None };
             let (once, twice) = (assess(&question), assess(&question));
-            // Not compared as values: a NaN differs from itself.
+            // Not compared as values: NaN differs from itself.
             prop_assert_eq!(format!("{once:?}"), format!("{twice:?}"));
             let worst = once.findings.iter().map(|f| of_severity(f.severity)).max();
             prop_assert!(worst.is_none_or(|worst| once.verdict >= worst));

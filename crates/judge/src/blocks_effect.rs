@@ -1,4 +1,4 @@
-//! The same workload on blocks that hold data and on blocks that hold nothing.
+//! Compares the same workload on written blocks and on unwritten blocks.
 
 use iodyno_model::{Estimate, Measurement, Metric, RunRecord, WrittenState};
 
@@ -6,28 +6,28 @@ use crate::measured::figure;
 use crate::measured::written;
 use crate::shape::Shape;
 
-/// What it does to a rate that the blocks hold nothing.
+/// Effect of unwritten blocks on a rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlocksEffect {
-    /// The targets, by name.
+    /// Names of the targets.
     pub targets: Vec<String>,
-    /// The workload in fio's options.
+    /// Workload in fio's options.
     pub workload: String,
-    /// What the rates, or latencies, are.
+    /// Metric of the two estimates.
     pub metric: Metric,
-    /// From blocks that hold data.
+    /// On blocks that hold data.
     pub written: Estimate,
-    /// From blocks that hold nothing.
+    /// On blocks that hold no data.
     pub empty: Estimate,
 }
 
 impl BlocksEffect {
-    /// The rate of empty blocks over that of written ones.
+    /// Returns the rate on unwritten blocks divided by that on written ones.
     pub fn ratio(&self) -> f64 {
         self.empty.value / self.written.value
     }
 
-    /// Every workload of a run that was measured on both.
+    /// Returns every workload of a run that was measured on both.
     pub fn all(record: &RunRecord) -> Vec<Self> {
         let state = |of: &Measurement| {
             let mut states = of.targets.iter().map(|target| written(of, target));

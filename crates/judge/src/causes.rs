@@ -1,5 +1,5 @@
-//! Findings that follow from others: what a degraded link or an empty drive causes is no fault of
-//! its own.
+//! Attributes findings to others that cause them: the effects of a degraded link or an empty drive
+//! are no faults of their own.
 
 use std::collections::HashSet;
 
@@ -7,8 +7,8 @@ use iodyno_model::{Finding, Verdict};
 
 use crate::rule_context::RuleContext;
 
-/// Causes before what they may explain, by the rules' ids.
-const FOLLOWS: [(&str, &[&str]); 9] = [
+/// Causing rules and the rules they may explain, by id.
+const CAUSES: [(&str, &[&str]); 9] = [
     ("drive-dead", &["measurement-failed", "io-errors"]),
     ("drive-missing", &["measurement-failed"]),
     ("measurement-failed", &["io-errors"]),
@@ -20,15 +20,15 @@ const FOLLOWS: [(&str, &[&str]); 9] = [
     ("thermal-throttling", &["temperature", "not-steady", "rate-cliff"]),
 ];
 
-/// Rules by which a drive is too slow, which a link explains only where the drive reaches what the
-/// link carries.
-const SLOW: [&str; 4] = ["below-claim", "unlike-peers", "unlike-baseline", "better-bay"];
+/// Rules that find a drive too slow; a link explains them only if the drive reaches what the link
+/// carries.
+const SLOW_RULES: [&str; 4] = ["below-claim", "unlike-peers", "unlike-baseline", "better-bay"];
 
-/// Of what its link carries, a drive that the link holds back reaches this share.
+/// A drive limited by its link reaches this share of what the link carries.
 const REACHED: f64 = 0.8;
 
-/// Whether `effect` goes away with `cause`, which is about the same drive or, of what is about no
-/// drive, about any.
+/// Returns true if `effect` would go away with `cause`. Both must be about the same drive, unless
+/// `effect` is about no drive.
 pub fn explains(cause: &Finding, effect: &Finding) -> bool {
     let drives = |of: &Finding| -> HashSet<String> {
         of.subjects.iter().map(|name| drive(name).to_owned()).collect()
@@ -37,12 +37,12 @@ pub fn explains(cause: &Finding, effect: &Finding) -> bool {
         && (effect.subjects.is_empty() || !drives(effect).is_disjoint(&drives(cause)))
 }
 
-/// Says of each finding which other one explains it: one about the same drive, and of what is about
-/// no drive one about what drives share.
-pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
+/// Sets the cause of each finding: another finding about the same drive or, for a finding about no
+/// drive, one about something that drives share.
+pub(crate) fn attribute(findings: &mut [Finding], context: &RuleContext<'_>) {
     let mut known: HashSet<(&'static str, Option<&str>)> = HashSet::new();
     for finding in findings.iter() {
-        if let Some((rule, _)) = FOLLOWS.iter().find(|(rule, _)| *rule == finding.rule) {
+        if let Some((rule, _)) = CAUSES.iter().find(|(rule, _)| *rule == finding.rule) {
             known.insert((rule, None));
             known.extend(finding.subjects.iter().map(|name| (*rule, Some(drive(name)))));
         }
@@ -51,15 +51,16 @@ pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
         return;
     }
     let cause = |finding: &Finding| {
-        let may = FOLLOWS.iter().filter(|(_, effects)| effects.contains(&finding.rule.as_str()));
+        let may = CAUSES.iter().filter(|(_, effects)| effects.contains(&finding.rule.as_str()));
         let explains = |rule: &&'static str| {
             let mut subjects = finding.subjects.iter();
             let is_about = match finding.subjects.is_empty() {
                 true => known.contains(&(*rule, None)),
                 false => subjects.any(|name| known.contains(&(*rule, Some(drive(name))))),
             };
-            let is_of_link = *rule == "link-degraded" && SLOW.contains(&finding.rule.as_str());
-            is_about && (!is_of_link || fills_its_link(finding, facts))
+            let is_of_link =
+                *rule == "link-degraded" && SLOW_RULES.contains(&finding.rule.as_str());
+            is_about && (!is_of_link || fills_its_link(finding, context))
         };
         may.map(|(rule, _)| *rule).find(explains)
     };
@@ -69,7 +70,7 @@ pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
     }
 }
 
-/// `nvme1` of `/dev/nvme1n1`; anything else is itself.
+/// Returns `nvme1` for `/dev/nvme1n1`; any other name is returned unchanged.
 fn drive(name: &str) -> &str {
     let name = name.trim_start_matches("/dev/");
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -80,13 +81,13 @@ fn drive(name: &str) -> &str {
     }
 }
 
-/// A rate of it that is too low is what its link carries.
-fn fills_its_link(finding: &Finding, facts: &RuleContext<'_>) -> bool {
-    facts.compared.iter().any(|compared| {
-        let of = &facts.record().measurements[compared.measurement];
+/// Returns true if a rate of the finding's target that is too low reaches what its link carries.
+fn fills_its_link(finding: &Finding, context: &RuleContext<'_>) -> bool {
+    context.compared.iter().any(|compared| {
+        let of = &context.record().measurements[compared.measurement];
         let full = compared.ceiling.as_ref();
         matches!(of.targets.as_slice(), [only] if finding.subjects.contains(only))
-            && compared.held().any(|held| held.verdict >= Verdict::Warn)
+            && compared.judgements().any(|judgement| judgement.verdict >= Verdict::Warn)
             && full.is_some_and(|(most, _)| compared.estimate.value >= REACHED * most)
     })
 }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_empty_drive_causes_is_said_of_that_drive_alone() {
+    fn an_empty_drive_explains_only_its_own_findings() {
         let empty = finding("blocks-not-written", "nvme1n1");
         let of = |subject| finding("above-claim", subject);
         let found = causes(vec![empty, of("nvme1"), of("nvme11n1"), of("nvme0n1")]);
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drives_share_explains_what_they_give_together() {
+    fn a_shared_link_explains_slow_aggregates() {
         let uplink = finding("link-oversubscribed", "nvme0");
         let together = Finding { subjects: Vec::new(), ..finding("all-at-once", "") };
         assert_eq!(causes(vec![uplink, together])[1].as_deref(), Some("link-oversubscribed"));

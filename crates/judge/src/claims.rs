@@ -1,4 +1,4 @@
-//! The claims of data sheets, and which of them is a drive's.
+//! Data sheets, and the lookup of a drive's claim.
 
 use std::sync::OnceLock;
 
@@ -7,10 +7,10 @@ use regex_lite::Regex;
 use toml::Spanned;
 
 use crate::contract::{CONTRACT, ContractError, contract};
-use crate::file_error::{ClaimError, FileError};
+use crate::file_error::FileError;
 use crate::place::capacities;
 
-/// The data sheets that are compiled in, with the name of their file.
+/// Built-in data sheets, with their file names.
 const BUILTIN: [(&str, &str); 9] = [
     ("crucial.toml", include_str!("../datasheets/crucial.toml")),
     ("intel.toml", include_str!("../datasheets/intel.toml")),
@@ -23,22 +23,22 @@ const BUILTIN: [(&str, &str); 9] = [
     ("wd.toml", include_str!("../datasheets/wd.toml")),
 ];
 
-/// A drive's capacity may differ from the data sheet's by this share.
+/// Maximum relative difference between a drive's capacity and the data sheet's.
 const CAPACITY_TOLERANCE: f64 = 0.03;
 
-/// Names with this share of their pairs of letters in common are alike.
-const ALIKE: f64 = 0.6;
+/// Names are similar from this share of common letter pairs on.
+const SIMILAR: f64 = 0.6;
 
-/// What to do about a broken file.
+/// Advice for a broken file.
 const NEXT: &str =
     "compare it with the files in datasheets/, whose format it must have, or leave it out";
 
 /// Claims by model and capacity.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimBook {
-    /// With ours.
+    /// Includes the built-in sheets.
     with_builtin: bool,
-    /// The user's, in the order in which they were added; they come before ours.
+    /// The user's claims, the last file added first; they take precedence over the built-in ones.
     added: Vec<Entry>,
 }
 
@@ -55,42 +55,42 @@ struct File {
 }
 
 impl ClaimBook {
-    /// The data sheets that are compiled in.
+    /// Returns the built-in data sheets.
     pub const fn builtin() -> Self {
         Self { with_builtin: true, added: Vec::new() }
     }
 
-    /// Ours, parsed once, and not before a drive is looked up: a job that has
-    /// none needs neither the time nor the memory.
-    fn ours(&self) -> &'static [Entry] {
+    /// Returns the built-in entries, parsed once on first use: jobs that look up no drive need
+    /// neither the time nor the memory.
+    fn builtin_entries(&self) -> &'static [Entry] {
         static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
         if !self.with_builtin {
             return &[];
         }
         ENTRIES.get_or_init(|| {
-            // A test parses every file, so none is left out here.
+            // A test parses every file, so none is dropped here.
             let files = BUILTIN.iter().filter_map(|(name, text)| parse(text, name).ok());
             files.flatten().collect()
         })
     }
 
-    /// Adds the `[[drive]]` entries of a data sheet file, which come before
-    /// what the book held. `source_name` names the file in errors.
+    /// Adds the `[[drive]]` entries of a data sheet file; they take precedence over those already
+    /// in the book. `source_name` names the file in errors.
     ///
     /// # Errors
-    /// Not TOML, an unknown or missing field, a broken regular expression, a
-    /// figure that is not positive. Nothing is added then.
-    pub fn add_toml(&mut self, text: &str, source_name: &str) -> Result<(), ClaimError> {
+    /// Not TOML, an unknown or missing field, a broken regular expression, a figure that is not
+    /// positive. Nothing is added then.
+    pub fn add_toml(&mut self, text: &str, source_name: &str) -> Result<(), FileError> {
         let mut entries = parse(text, source_name)?;
         entries.append(&mut self.added);
         self.added = entries;
         Ok(())
     }
 
-    /// Adds what cloud volumes were ordered with: `gp3,6000iops,500MB/s`.
+    /// Adds a cloud volume as ordered: `gp3,6000iops,500MB/s`.
     ///
     /// # Errors
-    /// The type is not known, or gives no such figures.
+    /// Unknown type, or figures that it does not offer.
     pub fn add_volume(&mut self, stated: &str) -> Result<(), ContractError> {
         let claim = contract(stated)?;
         // A test compiles the pattern of each type.
@@ -99,7 +99,7 @@ impl ClaimBook {
         Ok(())
     }
 
-    /// The volumes that were stated and that no drive of `host` is, as `Amazon gp3,6000iops`.
+    /// Returns the volumes that were given but match no drive of `host`, as `Amazon gp3,6000iops`.
     pub fn volumes_not_of(&self, host: &Host) -> Vec<&str> {
         let is_of = |entry: &Entry, drive: &Drive| {
             let model = drive.model.get();
@@ -112,58 +112,58 @@ impl ClaimBook {
             .collect()
     }
 
-    /// The claim for a drive of this model string and capacity (within 3 %).
-    /// Entries of whole series, which state no capacity, match any. The user's
-    /// come before ours, then those of the very capacity before the best of a
-    /// series.
+    /// Returns the claim for a drive of this model string and capacity (within 3 %). Entries for
+    /// whole series, without capacity, match any. The user's entries come first, then the built-in
+    /// ones; within each, exact capacity before series maximum.
     pub fn find(&self, model: &str, capacity: Bytes) -> Option<&Claim> {
         let best = |entries: &'_ [Entry]| -> Option<usize> {
             let fitting = entries.iter().enumerate().filter(|(_, e)| e.fits(model, capacity));
             fitting.min_by_key(|(_, e)| e.rank()).map(|(index, _)| index)
         };
-        best(&self.added)
-            .map(|index| &self.added[index].claim)
-            .or_else(|| best(self.ours()).map(|index| &self.ours()[index].claim))
+        best(&self.added).map(|index| &self.added[index].claim).or_else(|| {
+            best(self.builtin_entries()).map(|index| &self.builtin_entries()[index].claim)
+        })
     }
 
-    /// The claim for a drive that somebody names: by its model string, by its
-    /// name on the data sheet, or by words of that with the capacity (`P5600
-    /// 3.2TB`). `None` where none has that name, or several.
+    /// Returns the claim for a drive that the user names: by model string, by its name on the data
+    /// sheet, or by words of that name with the capacity (`P5600 3.2TB`). `None` if no entry has
+    /// that name, or several.
     pub fn named(&self, name: &str) -> Option<&Claim> {
         let named = |entries: &'_ [Entry]| -> Option<usize> {
             let fitting = entries.iter().enumerate();
-            let fitting = fitting.filter_map(|(index, e)| Some((e.words_beside(name)?, index)));
+            let fitting = fitting.filter_map(|(index, e)| Some((e.extra_words(name)?, index)));
             let mut fitting: Vec<(usize, usize)> = fitting.collect();
             fitting.sort_unstable();
             match fitting.as_slice() {
-                // `970 EVO 500GB` is no 970 EVO Plus, and `3.2TB` is no drive.
+                // `970 EVO 500GB` is not a 970 EVO Plus, and `3.2TB` is not a drive.
                 [(beside, index), rest @ ..] => {
                     rest.iter().all(|(other, _)| other > beside).then_some(*index)
                 }
                 [] => None,
             }
         };
-        named(&self.added)
-            .map(|index| &self.added[index].claim)
-            .or_else(|| named(self.ours()).map(|index| &self.ours()[index].claim))
+        named(&self.added).map(|index| &self.added[index].claim).or_else(|| {
+            named(self.builtin_entries()).map(|index| &self.builtin_entries()[index].claim)
+        })
     }
 
-    /// The name on a data sheet that is most like `name`, if one is like it.
+    /// Returns the data sheet name most similar to `name`, if any is similar.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
-        let models = self.added.iter().chain(self.ours()).map(|entry| entry.claim.model.as_str());
+        let models =
+            self.added.iter().chain(self.builtin_entries()).map(|entry| entry.claim.model.as_str());
         let alike =
             models.map(|model| (strsim::sorensen_dice(&name, &model.to_ascii_lowercase()), model));
         let nearest = alike.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        (nearest.0 >= ALIKE).then_some(nearest.1)
+        (nearest.0 >= SIMILAR).then_some(nearest.1)
     }
 
-    /// How many claims it holds.
+    /// Returns the number of claims.
     pub fn len(&self) -> usize {
-        self.ours().len() + self.added.len()
+        self.builtin_entries().len() + self.added.len()
     }
 
-    /// It holds none.
+    /// Returns true if there are no claims.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -180,9 +180,9 @@ impl Entry {
         capacity_fits && is_model
     }
 
-    /// How many words its name has beside those of `name`, which says the
-    /// capacity as well; none where `name` is its very model. `None`: another drive.
-    fn words_beside(&self, name: &str) -> Option<usize> {
+    /// Counts the words of this entry's name that `name`, which includes the capacity, lacks; 0 if
+    /// `name` is its exact model. `None`: another drive.
+    fn extra_words(&self, name: &str) -> Option<usize> {
         if self.claim.model.eq_ignore_ascii_case(name.trim()) {
             return Some(0);
         }
@@ -195,7 +195,7 @@ impl Entry {
             words.map(str::to_owned).collect()
         };
         let (own, theirs) = (words(&self.claim.model), words(name));
-        // A form factor or the bus may follow it.
+        // A form factor or the bus may follow the capacity.
         let capacity = own.iter().find(|word| is_capacity(word))?;
         let fits = theirs.len() > 1
             && theirs.contains(capacity)
@@ -203,7 +203,7 @@ impl Entry {
         fits.then(|| own.len() - theirs.len().min(own.len()) + 1)
     }
 
-    /// Less is better.
+    /// Sort key of a match; lower is better.
     fn rank(&self) -> (u8, bool) {
         let scope = match self.claim.scope {
             ClaimScope::Exact => 0,
@@ -259,7 +259,7 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
     file.drive.into_iter().map(entry).collect()
 }
 
-/// The claim for a drive; for a virtual disk the contract that the user states.
+/// Returns the claim for a drive; for a virtual disk, the contract given by the user.
 pub fn claim_of<'a>(claims: &'a ClaimBook, drive: &Drive) -> Option<&'a Claim> {
     let model = drive.model.get()?;
     let found = capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity));
@@ -310,14 +310,14 @@ mod tests {
     #[test]
     fn no_model_string_has_two_claims_of_one_rank() {
         let book = ClaimBook::builtin();
-        for (n, entry) in book.ours().iter().enumerate() {
-            // What a pattern matches, as far as its text shows it.
+        for (n, entry) in book.builtin_entries().iter().enumerate() {
+            // Strings that the patterns match, as far as their text shows.
             let examples: Vec<String> =
                 entry.claim.patterns.iter().map(|pattern| example(pattern)).collect();
             for model in examples {
                 assert!(entry.patterns.iter().any(|p| p.is_match(&model)), "{model}");
                 let Some(gb) = entry.claim.capacity_gb else { continue };
-                for (m, other) in book.ours().iter().enumerate() {
+                for (m, other) in book.builtin_entries().iter().enumerate() {
                     let ambiguous = n != m
                         && other.rank() == entry.rank()
                         && other.fits(&model, Bytes(gb * GB));
@@ -327,8 +327,8 @@ mod tests {
         }
     }
 
-    /// A string that the pattern matches: optional parts taken, the first of
-    /// each choice, classes by a letter or digit that they contain.
+    /// Returns a string that the pattern matches: optional parts included, the first of each
+    /// choice, for classes a letter or digit of theirs.
     fn example(pattern: &str) -> String {
         let mut out = String::new();
         let text: Vec<char> = pattern.chars().collect();
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn every_sheet_is_found_by_its_own_name() {
         let book = ClaimBook::builtin();
-        for entry in book.ours() {
+        for entry in book.builtin_entries() {
             let model = entry.claim.model.as_str();
             assert_eq!(book.named(model).map(|claim| claim.model.as_str()), Some(model));
         }
@@ -430,7 +430,7 @@ source = "mine"
 "#;
 
     #[test]
-    fn what_the_user_adds_comes_first() {
+    fn user_sheets_take_precedence() {
         let mut book = ClaimBook::builtin();
         book.add_toml(OWN, "own.toml").unwrap();
         assert_eq!(book.find("INTEL SSDPE2KX040T7", Bytes(4_000 * GB)).unwrap().source, "mine");

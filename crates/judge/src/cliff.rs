@@ -1,33 +1,33 @@
-//! Rates that fall to a lower level and stay there.
+//! Detects rates that fall to a lower level and stay there.
 
 use iodyno_model::{DirectionResult, Measurement, RateSeries, Window};
 use iodyno_stats::shift::{Shift, shift};
 
-/// The lower level is at most this part of the upper. Caches of sheets that
-/// state both rates end in less than a third; wear levelling and other noise
-/// do not reach this.
-const FALL: f64 = 0.7;
-/// Each level lasts at least so many windows …
-const WINDOWS: usize = 10;
-/// … and so long, ns: a pause of the drive is no level.
-const LASTS_NS: u64 = 1_000_000_000;
-/// Of each level this share of the windows lies apart from the other level.
-const APART: f64 = 0.9;
+/// Maximum ratio of the lower level to the upper. Caches of drives whose sheets state both rates
+/// end below a third; wear levelling and other noise do not reach this.
+const MOST_RATIO: f64 = 0.7;
+/// Minimum windows of each level.
+const LEAST_WINDOWS: usize = 10;
+/// Minimum duration of each level, ns: a pause of the drive is not a level.
+const LEAST_LEVEL_NS: u64 = 1_000_000_000;
+/// Share of each level's windows that are separate from the other level.
+const SEPARATE_SHARE: f64 = 0.9;
 
-/// Where a rate falls to another level.
+/// Fall of a rate to another level.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cliff {
     pub(crate) before_bytes_per_s: f64,
     pub(crate) after_bytes_per_s: f64,
-    /// Since the start, warm-up included, ns.
+    /// Time since the start, warm-up included, ns.
     pub(crate) at_ns: u64,
-    /// Until then.
+    /// Bytes moved until then.
     pub(crate) moved_bytes: u64,
 }
 
 impl Cliff {
-    /// The first in a result of `of`; `None`: there is none, or its rate over time is not known.
-    /// The sum of several also falls when one of them is done, so one of them has to fall itself.
+    /// Returns the first cliff in a result of `of`; `None`: there is none, or the rate over time is
+    /// not known. The sum of several targets also falls when one of them is done, so one of them
+    /// must fall itself.
     pub(crate) fn of(of: &Measurement, result: &DirectionResult) -> Option<Self> {
         let cliff = Self::in_series(&result.series)?;
         let own = of.parts.iter().flat_map(|part| &part.results);
@@ -41,28 +41,29 @@ impl Cliff {
         let windows = series.whole();
         let windows: Vec<&Window> =
             windows.iter().filter(|window| window.bytes.is_some()).collect();
-        // In so short a time two levels cannot be told apart, or are none.
-        (windows.len() >= 2 * WINDOWS).then(|| cliff(&windows)).flatten()
+        // Shorter series cannot show two levels.
+        (windows.len() >= 2 * LEAST_WINDOWS).then(|| find_cliff(&windows)).flatten()
     }
 }
 
-/// Two levels of which the second is lower, that both last and hardly overlap.
-fn cliff(windows: &[&Window]) -> Option<Cliff> {
+/// Finds two levels of which the second is lower, both last, and they hardly overlap.
+fn find_cliff(windows: &[&Window]) -> Option<Cliff> {
     let rates: Vec<f64> = windows.iter().filter_map(|window| window.bytes_per_s()).collect();
     let Shift { at, before, after } = shift(&rates)?;
     let (upper, lower) = windows.split_at_checked(at)?;
     let lasts = |part: &[&Window]| {
-        part.len() >= WINDOWS && sum_of(part, |window| window.duration_ns) >= LASTS_NS
+        part.len() >= LEAST_WINDOWS && sum_of(part, |window| window.duration_ns) >= LEAST_LEVEL_NS
     };
     let quantile = |part: &[f64], share: f64| {
         let mut sorted = part.to_vec();
         sorted.sort_by(f64::total_cmp);
         sorted[((part.len() - 1) as f64 * share).round() as usize]
     };
-    if after > FALL * before || !lasts(upper) || !lasts(lower) {
+    if after > MOST_RATIO * before || !lasts(upper) || !lasts(lower) {
         return None;
     }
-    let apart = quantile(&rates[at..], APART) < quantile(&rates[..at], 1.0 - APART);
+    let apart =
+        quantile(&rates[at..], SEPARATE_SHARE) < quantile(&rates[..at], 1.0 - SEPARATE_SHARE);
     apart.then(|| Cliff {
         before_bytes_per_s: before,
         after_bytes_per_s: after,
@@ -88,7 +89,7 @@ mod tests {
             let bench = Bench::new(1).measured().measurement(0, |of| {
                 let (mut series, mut sum) = (RateSeries::default(), 0);
                 for n in 0..50 {
-                    // 6.8 GB/s are claimed.
+                    // The claim is 6.8 GB/s.
                     let bytes = (if n < 25 { 680 } else { lower } + n % 3) * 1_000_000;
                     let (start_ns, duration_ns) = (n * 100_000_000, 100_000_000);
                     let bytes_of = Window {
@@ -104,7 +105,7 @@ mod tests {
                 let mean = sum as f64 / 5.0;
                 of.conditions.scratch = true;
                 of.total[0].series = series;
-                // Two levels make an interval that holds both.
+                // Two levels give an interval that contains both.
                 of.total[0].bandwidth =
                     Some(Estimate::confident(mean, 0.7 * mean, 1.3 * mean, 0.95));
             });

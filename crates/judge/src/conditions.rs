@@ -1,20 +1,20 @@
-//! The conditions of a claim, as far as its text tells them.
+//! Parses the conditions of a claim, as far as its text states them.
 
 use std::sync::OnceLock;
 
 use regex_lite::Regex;
 
-/// What `seq_cond`, `rand_cond` or `lat_cond` says, from its first clause.
+/// Conditions in the first clause of `seq_cond`, `rand_cond` or `lat_cond`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stated {
+pub(crate) struct ClaimConditions {
     /// Block size, bytes.
     pub(crate) block_bytes: Option<u64>,
-    /// Outstanding I/Os over all threads.
+    /// Outstanding I/Os of all threads.
     pub(crate) outstanding: Option<u64>,
 }
 
-/// Reads `4K QD32 x 4 threads (QD128); QD1 15k/50k IOPS`: 4 KiB, 128.
-pub(crate) fn stated(conditions: &str) -> Stated {
+/// Parses `4K QD32 x 4 threads (QD128); QD1 15k/50k IOPS`: 4 KiB, 128.
+pub(crate) fn parse_conditions(conditions: &str) -> ClaimConditions {
     static BLOCK: OnceLock<Regex> = OnceLock::new();
     static DEPTH: OnceLock<Regex> = OnceLock::new();
     let block = BLOCK.get_or_init(|| {
@@ -24,7 +24,7 @@ pub(crate) fn stated(conditions: &str) -> Stated {
         Regex::new(r"\bQD ?(\d{1,5})(?: ?x ?(\d{1,4}) (?:threads|workers|jobs))?")
             .expect("a constant that the tests compile")
     });
-    // What follows the first clause are other figures, with other conditions.
+    // Later clauses state other figures, with other conditions.
     let first = conditions.split(';').next().unwrap_or_default();
     let number =
         |text: Option<regex_lite::Match<'_>>| text.and_then(|m| m.as_str().parse::<u64>().ok());
@@ -35,15 +35,17 @@ pub(crate) fn stated(conditions: &str) -> Stated {
     let outstanding = depth
         .captures(first)
         .and_then(|found| Some(number(found.get(1))? * number(found.get(2)).unwrap_or(1)));
-    Stated { block_bytes, outstanding }
+    ClaimConditions { block_bytes, outstanding }
 }
 
-/// Whether a latency of these conditions is one of random reads at depth 1.
-/// A sheet that states no conditions may mean any.
+/// Returns true if these are the conditions of a random read latency at depth 1. False without
+/// conditions: they may be any.
 pub(crate) fn is_random_at_depth_1(conditions: &str) -> bool {
     let first = conditions.split(';').next().unwrap_or_default();
     let says_so = first.contains("QD1") || first.contains("random");
-    says_so && !first.contains("sequential") && stated(first).outstanding.is_none_or(|qd| qd == 1)
+    says_so
+        && !first.contains("sequential")
+        && parse_conditions(first).outstanding.is_none_or(|qd| qd == 1)
 }
 
 #[cfg(test)]
@@ -53,7 +55,11 @@ mod tests {
     #[test]
     fn conditions_as_they_are_printed() {
         let is = |text, block_bytes, outstanding| {
-            assert_eq!(stated(text), Stated { block_bytes, outstanding }, "{text}");
+            assert_eq!(
+                parse_conditions(text),
+                ClaimConditions { block_bytes, outstanding },
+                "{text}"
+            );
         };
         is("4K QD32 x 4 threads (QD128); QD1 15k/50k IOPS", Some(4096), Some(128));
         is("4K QD256", Some(4096), Some(256));

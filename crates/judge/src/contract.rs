@@ -1,24 +1,24 @@
-//! Contracts of cloud volumes: which type a volume is, and what was ordered, as the user states it.
+//! Contracts of cloud volumes: their types, and the order as given by the user.
 
 use std::fmt;
 
 use iodyno_model::{Claim, ClaimScope};
 
-/// What a claim is that follows from an order.
+/// Source kind of a claim from a contract.
 pub(crate) const CONTRACT: &str = "contract";
 
-/// A type of volume.
+/// Type of cloud volume.
 struct VolumeType {
     name: &'static str,
     vendor: &'static str,
-    /// Model strings of such volumes, a regular expression.
+    /// Regular expression for the model strings of such volumes.
     model: &'static str,
-    /// IOPS and bytes per second of one that was ordered without numbers; `None`: they depend on
-    /// its size, or have to be ordered.
+    /// IOPS and bytes per second if ordered without numbers; `None`: they depend on the size, or
+    /// must be ordered.
     base: Option<(f64, f64)>,
-    /// The most IOPS and bytes per second.
+    /// Maximum IOPS and bytes per second.
     most: (f64, f64),
-    /// Where that was read.
+    /// Source of these figures.
     source: &'static str,
 }
 
@@ -33,8 +33,8 @@ const EBS_SOURCE: &str = "Amazon EBS user guide, volume types (2025-26)";
 const PD_SOURCE: &str = "Google Cloud, Persistent Disk performance (2025-26)";
 const AZURE_SOURCE: &str = "Azure, managed disk types (2025-26)";
 
-/// Types whose most is not known have no bound here, and are judged by what was ordered.
-const UNBOUND: f64 = f64::INFINITY;
+/// No known maximum: such types are judged by the order.
+const NO_MAXIMUM: f64 = f64::INFINITY;
 
 const fn of(
     (name, vendor, model): (&'static str, &'static str, &'static str),
@@ -51,25 +51,25 @@ const TYPES: [VolumeType; 9] = [
     of(("io2", "Amazon", EBS), None, (256_000.0, 4000.0 * MIB), EBS_SOURCE),
     of(("pd-balanced", "Google", PD), None, (80_000.0, 1200.0 * MIB), PD_SOURCE),
     of(("pd-ssd", "Google", PD), None, (100_000.0, 1200.0 * MIB), PD_SOURCE),
-    of(("hyperdisk", "Google", PD), None, (UNBOUND, UNBOUND), "as ordered"),
+    of(("hyperdisk", "Google", PD), None, (NO_MAXIMUM, NO_MAXIMUM), "as ordered"),
     of(("premium-ssd-v2", "Azure", AZURE), Some((3000.0, 125.0 * MB)), (80_000.0, 1200.0 * MB), AZURE_SOURCE),
     of(("premium-ssd", "Azure", AZURE), None, (20_000.0, 900.0 * MB), AZURE_SOURCE),
     of(("standard-ssd", "Azure", AZURE), None, (6000.0, 750.0 * MB), AZURE_SOURCE),
     of(("ultra", "Azure", AZURE), None, (400_000.0, 10_000.0 * MB), AZURE_SOURCE),
 ];
 
-/// Why a text is no contract.
+/// Error in the text of a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContractError {
-    /// Its type is not known.
+    /// Unknown type.
     Type(String),
-    /// It is no number with its unit.
+    /// Not a number with its unit.
     Figure(String),
-    /// It is more than its type gives.
+    /// More than the type offers.
     TooMuch {
-        /// What was stated.
+        /// The text that was given.
         stated: String,
-        /// The type.
+        /// The type of volume.
         volume: &'static str,
     },
 }
@@ -93,11 +93,11 @@ impl fmt::Display for ContractError {
 
 impl std::error::Error for ContractError {}
 
-/// What a volume of the stated type and order gives, as a claim: `gp3`, `gp3,6000iops,500MB/s`.
-/// Where its figures follow from its size, they are the most of the type.
+/// Returns the claim for a volume of the given type and order: `gp3`, `gp3,6000iops,500MB/s`. If
+/// its figures depend on its size, the type's maxima are taken.
 ///
 /// # Errors
-/// An unknown type, no figure, or more than the type gives.
+/// Unknown type, no figure, or more than the type offers.
 pub(crate) fn contract(text: &str) -> Result<Claim, ContractError> {
     let mut words = text.split(',').map(str::trim);
     let name = words.next().unwrap_or_default();
@@ -152,7 +152,7 @@ pub(crate) fn contract(text: &str) -> Result<Claim, ContractError> {
     })
 }
 
-/// Bytes per second (`true`) or IOPS.
+/// Parses bytes per second (`true`) or IOPS.
 fn figure(word: &str) -> Option<(bool, f64)> {
     let lower = word.to_ascii_lowercase();
     let units = [("iops", 1.0, false), ("mib/s", MIB, true), ("mb/s", MB, true)];
@@ -169,7 +169,7 @@ mod tests {
     use crate::{ClaimBook, claim_of};
 
     #[test]
-    fn what_was_ordered_is_what_is_claimed() {
+    fn a_contract_gives_the_claim() {
         let stated = contract("gp3,6000iops,500MB/s").unwrap();
         assert_eq!(stated.rand_read_iops, Some(6000.0));
         assert_eq!((stated.seq_read_mbs, stated.seq_write_mbs), (Some(500.0), Some(500.0)));
@@ -179,7 +179,7 @@ mod tests {
         );
         let base = contract("GP3").unwrap();
         assert_eq!((base.rand_write_iops, base.seq_read_mbs), (Some(3000.0), Some(131.072)));
-        // Without its size what it gives is not known: the most fails nothing.
+        // Its rates depend on its size, which is not known: the maximum must not cause a failure.
         assert_eq!(contract("pd-ssd").unwrap().scope, ClaimScope::SeriesMax);
         assert_eq!(contract("pd-ssd,15000IOPS,240MiB/s").unwrap().scope, ClaimScope::Exact);
         assert_eq!(contract("hyperdisk").unwrap().rand_read_iops, None);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_contract_is_refused_with_what_is() {
+    fn invalid_contracts_are_refused_with_a_hint() {
         let said = |text| contract(text).unwrap_err().to_string();
         assert!(said("gp4").starts_with("gp4: no such type of volume; known are gp3, io2"));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What the control groups of the process took from a measurement.
+//! Limits that the process's control groups imposed on a measurement.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,20 +11,19 @@ use iodyno_model::{
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter::{CpuShare, cpu_share, saturated};
-use crate::place::{device_of, tops};
+use crate::place::{device_of, target_devices};
 
-/// A limit is reached from this share of it on: the kernel lets I/O through in slices of 100 ms.
+/// A limit counts as reached from this share on: the kernel admits I/O in slices of 100 ms.
 const REACHED: f64 = 0.9;
-/// A group that is out of CPU time in this share of its periods is held back …
+/// A group out of CPU time in this share of its periods is throttled.
 const THROTTLED: f64 = 0.05;
-/// … and in this share it is what limits.
+/// From this share on, CPU throttling is the limit.
 const MOSTLY_THROTTLED: f64 = 0.25;
-/// Submitters that need not wait for their I/Os and do so for this share of the time are not
-/// let through.
+/// Submitters that need not wait for their I/Os but do so for this share of the time are being
+/// throttled.
 const STALLED: f64 = 0.1;
 
-/// A limit of a control group on what a measurement moved in one direction, in bytes or I/Os per
-/// second.
+/// Limit of a control group on one direction of a measurement, in bytes or I/Os per second.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IoLimit {
     /// Path of the group.
@@ -32,9 +31,9 @@ pub(crate) struct IoLimit {
     devices: Vec<String>,
     direction: Direction,
     metric: Metric,
-    /// What is let through to all of these devices together, in the metric's unit.
+    /// Limit for all of these devices together, in the metric's unit.
     pub(crate) most: f64,
-    /// What was measured, in the metric's unit.
+    /// Measured rate, in the metric's unit.
     rate: f64,
 }
 
@@ -64,55 +63,56 @@ impl fmt::Display for IoLimit {
     }
 }
 
-/// What the control groups of the process did to a measurement.
+/// Effect of the process's control groups on a measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum HeldBack {
-    /// It moved what io.max lets through.
+pub(crate) enum CgroupEffect {
+    /// The rate reached io.max.
     Io(IoLimit),
-    /// It was out of the CPU time that cpu.max gives.
+    /// The group ran out of the CPU time of cpu.max.
     Cpu {
         /// Path of the group.
         group: String,
-        /// CPUs' worth of time.
+        /// Limit in CPUs.
         cpus: Option<f64>,
-        /// Share of the periods in which it was.
+        /// Share of the periods that were throttled.
         share: f64,
     },
-    /// Its threads outnumber the CPUs that cpuset leaves it, and these had no time left.
-    Confined {
+    /// More threads than the CPUs of the cpuset, and these CPUs were fully used.
+    Cpuset {
         /// Path of the group.
         group: String,
-        /// CPUs that it may use.
+        /// Number of CPUs allowed.
         cpus: usize,
-        /// Share of their time.
+        /// Share of their time that was used.
         share: f64,
     },
-    /// A group has a latency target or a share by cost on the device, which may have held it back.
-    SharedOut {
+    /// A group has a latency target or cost-based shares on the device, which may have throttled
+    /// it.
+    LatencyOrCost {
         /// Path of the group.
         group: String,
         /// `io.latency`, `io.cost.qos`.
         setting: &'static str,
         /// Block device.
         device: String,
-        /// Share of the time in which its threads were not let through; `None`: not known.
+        /// Share of the time in which its threads were throttled; `None`: not known.
         share: Option<f64>,
     },
 }
 
-impl HeldBack {
-    /// Nothing else has to be sought.
+impl CgroupEffect {
+    /// Returns true if no other limit has to be sought.
     pub(crate) fn is_the_limit(&self) -> bool {
         match self {
-            Self::Io(_) | Self::Confined { .. } => true,
+            Self::Io(_) | Self::Cpuset { .. } => true,
             Self::Cpu { share, .. } => *share >= MOSTLY_THROTTLED,
-            Self::SharedOut { .. } => false,
+            Self::LatencyOrCost { .. } => false,
         }
     }
 
-    /// It is known to have held it back.
+    /// Returns true if it is known to have had an effect.
     pub(crate) fn is_known(&self) -> bool {
-        !matches!(self, Self::SharedOut { share: None, .. })
+        !matches!(self, Self::LatencyOrCost { share: None, .. })
     }
 
     /// Path of the group.
@@ -120,14 +120,14 @@ impl HeldBack {
         match self {
             Self::Io(IoLimit { group, .. })
             | Self::Cpu { group, .. }
-            | Self::Confined { group, .. }
-            | Self::SharedOut { group, .. } => group,
+            | Self::Cpuset { group, .. }
+            | Self::LatencyOrCost { group, .. } => group,
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice for it.
     pub(crate) fn next(&self) -> String {
-        // Version 1 has a hierarchy for its controllers: `cpu,cpuacct:/docker/a`.
+        // Cgroup v1 has one hierarchy per controller: `cpu,cpuacct:/docker/a`.
         let group = self.group().trim_end_matches('/').replacen(':', "", 1);
         let slash = if group.starts_with('/') || group.is_empty() { "" } else { "/" };
         let setting = self.setting();
@@ -137,8 +137,8 @@ impl HeldBack {
                 "--device-read-bps, --device-write-bps, --device-read-iops, --device-write-iops",
             ),
             Self::Cpu { .. } => ("CPUQuota=", "--cpus"),
-            Self::Confined { .. } => ("AllowedCPUs=", "--cpuset-cpus"),
-            Self::SharedOut { .. } => ("IODeviceLatencyTargetSec= IOWeight=", "--blkio-weight"),
+            Self::Cpuset { .. } => ("AllowedCPUs=", "--cpuset-cpus"),
+            Self::LatencyOrCost { .. } => ("IODeviceLatencyTargetSec= IOWeight=", "--blkio-weight"),
         };
         format!(
             "Remove it and repeat, or measure outside of the group: cat /sys/fs/cgroup{slash}{group}/{setting}; of a systemd \
@@ -146,19 +146,19 @@ impl HeldBack {
         )
     }
 
-    /// The file that limits.
+    /// Returns the name of the limiting file.
     pub(crate) fn setting(&self) -> &'static str {
         match self {
             Self::Io(_) => "io.max",
             Self::Cpu { group, .. } if !group.starts_with('/') => "cpu.cfs_quota_us",
             Self::Cpu { .. } => "cpu.max",
-            Self::Confined { .. } => "cpuset.cpus",
-            Self::SharedOut { setting, .. } => setting,
+            Self::Cpuset { .. } => "cpuset.cpus",
+            Self::LatencyOrCost { setting, .. } => setting,
         }
     }
 }
 
-impl fmt::Display for HeldBack {
+impl fmt::Display for CgroupEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(limit) => write!(f, "{limit}, and {} were measured", limit.value(limit.rate)),
@@ -171,12 +171,12 @@ impl fmt::Display for HeldBack {
                     "{setting}{cpus} of control group {group} stopped it in {share} of its periods"
                 )
             }
-            Self::Confined { group, cpus, share } => write!(
+            Self::Cpuset { group, cpus, share } => write!(
                 f,
                 "cpuset.cpus of control group {group} leaves its threads {cpus} CPUs, of which they used {}",
                 percent(*share)
             ),
-            Self::SharedOut { group, setting, device, share } => {
+            Self::LatencyOrCost { group, setting, device, share } => {
                 write!(f, "control group {group} has {setting} on {device}")?;
                 match share {
                     Some(share) => {
@@ -193,13 +193,16 @@ impl fmt::Display for HeldBack {
     }
 }
 
-/// What control groups did to a measurement; `None`: nothing.
+/// Returns the effect of control groups on a measurement; `None`: none.
 ///
 /// # Errors
 /// What is missing to tell.
-pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<HeldBack>, String> {
+pub(crate) fn cgroup_effect(
+    index: &Index<'_>,
+    of: &Measurement,
+) -> Result<Option<CgroupEffect>, String> {
     let record = index.record();
-    // A simulated drive is limited by nothing here.
+    // Control groups do not limit a simulated drive.
     if record.run.origin == Origin::Simulated {
         return Ok(None);
     }
@@ -209,13 +212,13 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
     };
     let groups = match (before.control_groups.get(), before.control_groups.why_unknown()) {
         (Some(groups), _) => groups,
-        // There are none, or nobody looked when the run was made.
+        // There are none, or the run was made without looking.
         (None, _) if before.control_groups == Fact::Absent => return Ok(None),
         (None, why) => return Err(format!("control groups: {}", why.unwrap_or_default())),
     };
     let reached = io_limits(index, before, of).into_iter().filter(IoLimit::is_reached);
     if let Some(limit) = reached.min_by(|a, b| (a.most / a.rate).total_cmp(&(b.most / b.rate))) {
-        return Ok(Some(HeldBack::Io(limit)));
+        return Ok(Some(CgroupEffect::Io(limit)));
     }
     let after = at(of.after).filter(|after| after.taken_ns > before.taken_ns);
     let later = |group: &ControlGroup| {
@@ -228,18 +231,19 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
         let throttled = is.throttled_periods.checked_sub(was.throttled_periods)?;
         let share = throttled as f64 / periods as f64;
         let (group, cpus) = (group.path.clone(), group.cpu_max.value());
-        (share >= THROTTLED).then_some(HeldBack::Cpu { group, cpus, share })
+        (share >= THROTTLED).then_some(CgroupEffect::Cpu { group, cpus, share })
     });
     if let Some(throttled) = throttled.into_iter().next() {
         return Ok(Some(throttled));
     }
     if let (Some((group, cpus)), Some(CpuShare::Together(share, _))) =
-        (confined(before), cpu_share(Some(before), of))
+        (cpuset_group(before), cpu_share(Some(before), of))
         && saturated(Some(before), of) == Some(true)
     {
-        return Ok(Some(HeldBack::Confined { group: group.into(), cpus, share }));
+        return Ok(Some(CgroupEffect::Cpuset { group: group.into(), cpus, share }));
     }
-    let Some((shared, own)) = shared_out(before, groups, of).zip(groups.first()) else {
+    let Some((shared, own)) = latency_or_cost_setting(before, groups, of).zip(groups.first())
+    else {
         return Ok(None);
     };
     let stalled_us = || {
@@ -249,21 +253,21 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
     let elapsed_ns = after.map(|after| (after.taken_ns - before.taken_ns) as f64);
     let (group, setting, device) = shared;
     let share = stalled_us().zip(elapsed_ns).map(|(us, ns)| us as f64 * 1e3 / ns);
-    // All other engines' waiting for completions counts as a stall, io_uring's since Linux 6.5.
+    // With other engines, waiting for completions counts as a stall; with io_uring since Linux 6.5.
     let share = share.filter(|_| of.workload.ioengine.as_deref() == Some("libaio"));
     let is_let_through = share.is_some_and(|share| share < STALLED);
     let group = group.path.clone();
-    Ok((!is_let_through).then_some(HeldBack::SharedOut { group, setting, device, share }))
+    Ok((!is_let_through).then_some(CgroupEffect::LatencyOrCost { group, setting, device, share }))
 }
 
-/// A group that has a latency target or shares by cost on a device of the measurement.
-fn shared_out<'g>(
+/// Returns a group with a latency target or cost-based shares on a device of the measurement.
+fn latency_or_cost_setting<'g>(
     host: &Host,
     groups: &'g [ControlGroup],
     of: &Measurement,
 ) -> Option<(&'g ControlGroup, &'static str, String)> {
     let stacked: Vec<&str> =
-        crate::place::stacked(host, of).iter().map(|device| device.name.as_str()).collect();
+        crate::place::stacked_devices(host, of).iter().map(|device| device.name.as_str()).collect();
     let is_its = |name: &&String| stacked.contains(&name.as_str());
     groups.iter().find_map(|group| {
         let by_latency = group.io_latency.iter().map(|(device, _)| device).find(is_its);
@@ -274,37 +278,41 @@ fn shared_out<'g>(
     })
 }
 
-/// Every limit of io.max on what a measurement moved, with all that ran at the same time.
+/// Returns every io.max limit for a measurement; the rates include everything that ran at the same
+/// time.
 fn io_limits(index: &Index<'_>, host: &Host, of: &Measurement) -> Vec<IoLimit> {
-    let beside = || index.together(of).iter().filter(|other| !std::ptr::eq(**other, of));
-    let own =
-        views(of).into_iter().flat_map(|(device, results)| limits_of(host, of, device, results));
+    let beside = || index.concurrent(of).iter().filter(|other| !std::ptr::eq(**other, of));
+    let own = results_by_device(of)
+        .into_iter()
+        .flat_map(|(device, results)| limits_of(host, of, device, results));
     own.map(|limit| {
         let mut below: HashMap<&str, bool> = HashMap::new();
-        let others = beside().flat_map(|other| views(other)).flat_map(|(device, results)| {
-            let is_below = *below.entry(device).or_insert_with(|| {
-                let levels = host.levels_under(device);
-                levels.iter().flatten().any(|block| limit.devices.contains(&block.name))
+        let others =
+            beside().flat_map(|other| results_by_device(other)).flat_map(|(device, results)| {
+                let is_below = *below.entry(device).or_insert_with(|| {
+                    let levels = host.levels_under(device);
+                    levels.iter().flatten().any(|block| limit.devices.contains(&block.name))
+                });
+                let same = results.iter().filter(|result| result.direction == limit.direction);
+                let rates =
+                    same.filter_map(|result| crate::measured::figure_of(result, limit.metric));
+                rates.filter(|_| is_below).map(|rate| rate.high()).collect::<Vec<_>>()
             });
-            let same = results.iter().filter(|result| result.direction == limit.direction);
-            let rates = same.filter_map(|result| crate::measured::figure_of(result, limit.metric));
-            rates.filter(|_| is_below).map(|rate| rate.high()).collect::<Vec<_>>()
-        });
         let rate = limit.rate + others.sum::<f64>();
         IoLimit { rate, ..limit }
     })
     .collect()
 }
 
-/// What io.max lets a measurement have in all, in the metric's unit, and what says so; `None`
-/// where something of it is not limited.
+/// Returns the io.max bound of a measurement over all devices, in the metric's unit, and its
+/// description; `None` if a device is not limited.
 pub(crate) fn io_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, String)> {
     let bs = of.workload.bs.filter(|bs| *bs > 0)? as f64;
-    // Reads and writes are limited each for themselves.
+    // Reads and writes have separate limits.
     let ([_], false) = (of.total.as_slice(), metric == Metric::LatencyMean) else { return None };
     let mut sum = 0.0;
     let mut what = None;
-    for (device, results) in views(of) {
+    for (device, results) in results_by_device(of) {
         let in_metric = |limit: &IoLimit| match (limit.metric, metric) {
             (Metric::Bandwidth, Metric::Iops) => limit.most / bs,
             (Metric::Iops, Metric::Bandwidth) => limit.most * bs,
@@ -318,12 +326,12 @@ pub(crate) fn io_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Optio
     Some((sum, what?))
 }
 
-/// What was measured on each device: that of each target where they are told apart.
-fn views(of: &Measurement) -> Vec<(&str, &[DirectionResult])> {
+/// Results by device: those of each target if they are known separately.
+fn results_by_device(of: &Measurement) -> Vec<(&str, &[DirectionResult])> {
     let parts = of.parts.iter().filter(|part| part.clone.is_none());
     let parts: Vec<_> =
         parts.map(|part| (device_of(of, &part.target), part.results.as_slice())).collect();
-    match tops(of).as_slice() {
+    match target_devices(of).as_slice() {
         [only] => vec![(only, &of.total)],
         _ => parts,
     }
@@ -366,14 +374,15 @@ fn limits_of(
                     let (Some(most), Some(rate)) = (most.filter(|most| *most > 0), rate) else {
                         continue;
                     };
-                    // What is larger than a request counts as several I/Os.
-                    let pieces = if metric == Metric::Iops { pieces(of, level) } else { 1.0 };
+                    // An I/O larger than a request counts several times.
+                    let requests_per_io =
+                        if metric == Metric::Iops { requests_per_io(of, level) } else { 1.0 };
                     found.push(IoLimit {
                         group: group.path.clone(),
                         devices: level.iter().map(|block| block.name.clone()).collect(),
                         direction: result.direction,
                         metric,
-                        most: most as f64 / pieces,
+                        most: most as f64 / requests_per_io,
                         rate: rate.high(),
                     });
                 }
@@ -383,8 +392,8 @@ fn limits_of(
     found
 }
 
-/// Requests that one I/O of a measurement becomes on these devices.
-fn pieces(of: &Measurement, level: &[&BlockDevice]) -> f64 {
+/// Returns the number of requests per I/O of a measurement on these devices.
+fn requests_per_io(of: &Measurement, level: &[&BlockDevice]) -> f64 {
     let largest = level.iter().filter_map(|block| block.queue.max_sectors_kib.value()).min();
     match (of.workload.bs, largest) {
         (Some(bs), Some(kib)) if kib > 0 => bs.div_ceil(u64::from(kib) << 10).max(1) as f64,
@@ -392,8 +401,8 @@ fn pieces(of: &Measurement, level: &[&BlockDevice]) -> f64 {
     }
 }
 
-/// CPUs' worth of time that the process may use; `None`: not known.
-pub(crate) fn cpus(host: &Host) -> Option<f64> {
+/// Returns the CPU time that the process may use, in CPUs; `None`: not known.
+pub(crate) fn allowed_cpus(host: &Host) -> Option<f64> {
     let online = host.cpus.online.get()?;
     let groups = || host.control_groups.get().into_iter().flatten();
     let is_allowed =
@@ -402,13 +411,14 @@ pub(crate) fn cpus(host: &Host) -> Option<f64> {
     Some(groups().filter_map(|group| group.cpu_max.value()).fold(allowed, f64::min))
 }
 
-/// The group that keeps the process on a part of the CPUs, and how many these are; `None`:
+/// Returns the group that restricts the process to some of the CPUs, and their number; `None`:
 /// there is none.
-pub(crate) fn confined(host: &Host) -> Option<(&str, usize)> {
+pub(crate) fn cpuset_group(host: &Host) -> Option<(&str, usize)> {
     let online = host.cpus.online.get()?.len();
     let groups = host.control_groups.get().into_iter().flatten();
-    let confined = groups.filter_map(|group| Some((group.path.as_str(), group.cpus.get()?.len())));
-    confined.filter(|(_, cpus)| *cpus > 0 && *cpus < online).min_by_key(|(_, cpus)| *cpus)
+    let restricted =
+        groups.filter_map(|group| Some((group.path.as_str(), group.cpus.get()?.len())));
+    restricted.filter(|(_, cpus)| *cpus > 0 && *cpus < online).min_by_key(|(_, cpus)| *cpus)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use iodyno_model::{CpuThrottling, IoMax, RunRecord};
 use super::*;
 use crate::testing::{Bench, known};
 
-/// A measured machine whose process is in `/a/b`; `change` changes both groups.
+/// A measured machine with the process in group `/a/b`; `change` changes both groups.
 fn bench(change: impl FnOnce(&mut ControlGroup, &mut ControlGroup)) -> Bench {
     Bench::new(2).measured().host(|host| {
         let group = |path: &str| ControlGroup { path: path.into(), ..ControlGroup::default() };
@@ -13,16 +13,16 @@ fn bench(change: impl FnOnce(&mut ControlGroup, &mut ControlGroup)) -> Bench {
     })
 }
 
-/// As measured on a machine.
+/// The record, marked as measured on a real machine.
 fn measured(bench: &Bench) -> RunRecord {
     let mut record = bench.record();
     record.run.origin = Origin::Measured;
     record
 }
 
-fn held(bench: &Bench, measurement: usize) -> Option<HeldBack> {
+fn effect(bench: &Bench, measurement: usize) -> Option<CgroupEffect> {
     let record = measured(bench);
-    held_back(&Index::of(&record), &record.measurements[measurement]).unwrap()
+    cgroup_effect(&Index::of(&record), &record.measurements[measurement]).unwrap()
 }
 
 fn limit(device: &str, read_bytes_per_s: u64) -> IoMax {
@@ -32,12 +32,12 @@ fn limit(device: &str, read_bytes_per_s: u64) -> IoMax {
 
 #[test]
 fn io_max_is_reached_or_not_on_each_device() {
-    // 6664 MB/s are read from each drive.
-    assert_eq!(held(&bench(|_, _| ()), 0), None);
+    // Each drive reads 6664 MB/s.
+    assert_eq!(effect(&bench(|_, _| ()), 0), None);
     let high = bench(|own, _| own.io_max = vec![limit("nvme0n1", 9_000_000_000)]);
-    assert_eq!(held(&high, 0), None);
+    assert_eq!(effect(&high, 0), None);
     let low = bench(|_, above| above.io_max = vec![limit("nvme0n1", 6_700_000_000)]);
-    let found = held(&low, 0).unwrap();
+    let found = effect(&low, 0).unwrap();
     assert!(found.is_the_limit());
     let text = found.to_string();
     assert!(
@@ -46,9 +46,9 @@ fn io_max_is_reached_or_not_on_each_device() {
         ),
         "{text}"
     );
-    assert_eq!(held(&low, 3), None, "the other drive has none");
-    // Beside the other drive it is still the one that is held back; there is no bound for both.
-    assert!(held(&low, 6).is_some());
+    assert_eq!(effect(&low, 3), None, "the other drive has none");
+    // Together with the other drive it is still the limited one; the two have no common bound.
+    assert!(effect(&low, 6).is_some());
     let record = low.record();
     let host = record.host().unwrap();
     let ceiling = |n: usize| io_ceiling(host, &record.measurements[n], Metric::Bandwidth);
@@ -62,11 +62,11 @@ fn io_max_is_reached_or_not_on_each_device() {
 #[test]
 fn jobs_that_run_at_the_same_time_have_one_limit() {
     let bench = bench(|own, _| own.io_max = vec![limit("nvme0n1", 13_000_000_000)]);
-    assert_eq!(held(&bench, 0), None);
+    assert_eq!(effect(&bench, 0), None);
     let mut record = measured(&bench.after(|host| host.taken_ns += 1));
     record.measurements.truncate(1);
     record.measurements.push(record.measurements[0].clone());
-    let found = held_back(&Index::of(&record), &record.measurements[0]).unwrap().unwrap();
+    let found = cgroup_effect(&Index::of(&record), &record.measurements[0]).unwrap().unwrap();
     assert_eq!(found.setting(), "io.max");
 }
 
@@ -83,8 +83,8 @@ fn limits_of_ios_count_requests() {
     let record = with(1, 128).record();
     let iops = record.measurements[0].total[0].iops.unwrap().high() as u64;
     // 256 KiB in requests of 128 KiB.
-    assert!(held(&with(2 * iops, 128), 0).is_some());
-    assert_eq!(held(&with(2 * iops, 256), 0), None);
+    assert!(effect(&with(2 * iops, 128), 0).is_some());
+    assert_eq!(effect(&with(2 * iops, 256), 0), None);
 }
 
 #[test]
@@ -103,19 +103,19 @@ fn cpu_max_shows_in_the_periods_that_it_ended() {
             host.control_groups = known(groups);
         })
     };
-    assert_eq!(held(&with(4), 0), None);
-    let some = held(&with(10), 0).unwrap();
+    assert_eq!(effect(&with(4), 0), None);
+    let some = effect(&with(10), 0).unwrap();
     assert!(!some.is_the_limit());
-    let most = held(&with(60), 0).unwrap();
+    let most = effect(&with(60), 0).unwrap();
     assert!(most.is_the_limit());
     let said = "cpu.max (0.50 CPUs) of control group /a stopped it in 60 % of its periods";
     assert_eq!(most.to_string(), said);
     let record = with(0).record();
-    assert_eq!(cpus(record.host().unwrap()), Some(0.5));
+    assert_eq!(allowed_cpus(record.host().unwrap()), Some(0.5));
 }
 
 #[test]
-fn what_is_shared_out_is_told_by_threads_that_wait_while_they_need_not() {
+fn io_latency_limits_show_in_stalled_asynchronous_submitters() {
     let with = |stalled_us: u64, engine: &str| {
         let bench = bench(|own, _| {
             own.io_latency = vec![("nvme0n1".into(), 75)];
@@ -127,13 +127,13 @@ fn what_is_shared_out_is_told_by_threads_that_wait_while_they_need_not() {
             groups[0].io_stalled_us = known(stalled_us);
             host.control_groups = known(groups);
         });
-        held(&bench.measurement(0, |of| of.workload.ioengine = Some(engine.into())), 0)
+        effect(&bench.measurement(0, |of| of.workload.ioengine = Some(engine.into())), 0)
     };
     assert_eq!(with(10_000, "libaio"), None);
     let found = with(500_000, "libaio").unwrap();
     assert_eq!((found.setting(), found.is_the_limit()), ("io.latency", false));
     assert!(found.is_known() && found.to_string().ends_with("50 % of the time"), "{found}");
-    // These wait for the drive as well.
+    // These engines also wait for the drive.
     for engine in ["psync", "io_uring"] {
         let found = with(900_000, engine).unwrap();
         let said = "control group /a/b has io.latency on nvme0n1, which may hold it back";
@@ -145,7 +145,7 @@ fn what_is_shared_out_is_told_by_threads_that_wait_while_they_need_not() {
 fn a_cpuset_counts_where_its_cpus_are_full() {
     let with = |threads: u32, used: f64| {
         let bench = bench(|own, _| own.cpus = known(vec![2, 3]));
-        held(
+        effect(
             &bench.measurement(0, |of| {
                 of.conditions.threads = Some(threads);
                 of.cpu =
@@ -166,7 +166,7 @@ fn groups_that_cannot_be_seen_are_not_known_to_be_without_limits() {
         .measured()
         .host(|host| host.control_groups = Fact::Unreadable("not mounted".into()));
     let record = measured(&blind);
-    assert!(held_back(&Index::of(&record), &record.measurements[0]).is_err());
+    assert!(cgroup_effect(&Index::of(&record), &record.measurements[0]).is_err());
     let confining = bench(|own, _| own.cpus = known(vec![3])).record();
-    assert_eq!(confined(confining.host().unwrap()), Some(("/a/b", 1)));
+    assert_eq!(cpuset_group(confining.host().unwrap()), Some(("/a/b", 1)));
 }

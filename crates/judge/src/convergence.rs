@@ -1,40 +1,40 @@
-//! Rounds: whether a drive came to its steady state, and in which round.
+//! Rounds: did a drive reach its steady state, and in which round.
 
 use iodyno_model::{Direction, EndReason, Host, Measurement, Metric, Rounds, RunRecord, Tracked};
 use iodyno_stats::{PtsLimits, PtsWindow};
 
-/// How far rounds on one target came.
+/// Progress of the rounds on one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Convergence {
-    /// Each tracked figure, as `Rounds::track` has them.
+    /// Tracked figures, in the order of `Rounds::track`.
     pub tracks: Vec<Track>,
-    /// The first round whose window is steady in all of them; `None`: none is.
+    /// First round whose window is steady in all of them; `None`: none is.
     pub steady_in: Option<u32>,
-    /// The last round of the window: that one, or the last in which all is known.
-    /// `None`: there are not as many rounds as a window has.
+    /// Last round of the window: `steady_in`, or the last for which all values are known. `None`:
+    /// fewer rounds than a window.
     pub last: Option<u32>,
-    /// How often the tested range was written over by the end of each round;
-    /// empty: its size is not known.
+    /// Number of times the tested range was written by the end of each round; empty: its size is
+    /// not known.
     pub written_times: Vec<f64>,
-    /// The first round by whose end it was written as often as the plan wants at
-    /// most; `None`: it never was, or the plan does not say.
+    /// First round by whose end it was written the maximum number of times of the plan; `None`:
+    /// never, or the plan has no maximum.
     pub full_in: Option<u32>,
 }
 
 /// A tracked figure over the rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Track {
-    /// What is tracked.
+    /// Tracked point and metric.
     pub tracked: Tracked,
-    /// Its value in each round, in SI units (per second; latencies in ns); `None`:
-    /// not measured, or it failed.
+    /// Value in each round, in SI units (per second; latencies in ns); `None`: not measured, or
+    /// failed.
     pub values: Vec<Option<f64>>,
-    /// What the values of the window say, up to `Convergence::last`.
+    /// Statistics of the window that ends with `Convergence::last`.
     pub window: Option<PtsWindow>,
 }
 
 impl Convergence {
-    /// Of measurements of one target of `host`, in any order.
+    /// Computed from the measurements of one target of `host`, in any order.
     pub fn of<'m>(
         asked: &Rounds,
         host: Option<&Host>,
@@ -66,12 +66,12 @@ impl Convergence {
         Self { tracks, steady_in, last, written_times, full_in }
     }
 
-    /// The round with which it is over; `None`: it is not, unless there are no more.
+    /// Returns the round that ends the test; `None`: it goes on while there are rounds left.
     pub fn over_in(&self) -> Option<u32> {
         self.steady_in.into_iter().chain(self.full_in).min()
     }
 
-    /// For each target of the rounds of a run, in order of time.
+    /// Returns the progress of each target of a run in rounds, in order of time.
     pub fn by_target<'r>(asked: &Rounds, record: &'r RunRecord) -> Vec<(&'r [String], Self)> {
         let mut found: Vec<(&[String], Self)> = Vec::new();
         let in_rounds = || record.measurements.iter().filter(|of| of.round.is_some());
@@ -84,19 +84,19 @@ impl Convergence {
         found
     }
 
-    /// Rounds in which something tracked was measured, or should have been.
+    /// Returns the number of rounds with a tracked measurement, successful or not.
     pub fn rounds(&self) -> u32 {
         self.tracks.iter().map(|track| track.values.len() as u32).max().unwrap_or(0)
     }
 
-    /// The rounds of the window.
+    /// Returns the rounds of the window.
     pub fn window(&self, asked: &Rounds) -> Option<std::ops::RangeInclusive<u32>> {
         self.last.map(|last| last.saturating_sub(asked.window) + 1..=last)
     }
 }
 
 impl Track {
-    /// The window of so many rounds that ends with round `last`.
+    /// Returns the window of `rounds` rounds that ends with round `last`.
     fn window(&self, last: u32, rounds: u32) -> Option<PtsWindow> {
         let first = last.checked_sub(rounds)? as usize;
         let values: Option<Vec<f64>> =
@@ -105,7 +105,7 @@ impl Track {
     }
 }
 
-/// What a window has to keep to.
+/// Returns the steady-state limits of a window.
 pub fn limits(asked: &Rounds) -> PtsLimits {
     PtsLimits { excursion: asked.excursion_percent / 100.0, slope: asked.slope_percent / 100.0 }
 }
@@ -128,8 +128,8 @@ fn values<'m>(
     values
 }
 
-/// How often the range that is tested was written over by the end of each round,
-/// warm-up included; empty where its size is not known.
+/// Number of times the tested range was written by the end of each round, warm-up included; empty
+/// if its size is not known.
 fn written_times<'m>(
     host: Option<&Host>,
     measurements: impl Iterator<Item = &'m Measurement>,
@@ -151,8 +151,7 @@ fn written_times<'m>(
     times.collect()
 }
 
-/// How many bytes of its target were in reach: those that the job was kept to,
-/// else the whole device.
+/// Size of the tested range, bytes: the job's size, else the whole device.
 fn range_bytes(host: Option<&Host>, of: &Measurement) -> Option<u64> {
     let size = of.workload.options.get("size");
     let kept_to = of.workload.size.or_else(|| size?.parse().ok());
@@ -160,17 +159,17 @@ fn range_bytes(host: Option<&Host>, of: &Measurement) -> Option<u64> {
         let [target] = of.targets.as_slice() else { return None };
         Some(host?.block(target)?.size.get()?.0)
     };
-    // A share of the device is not the whole of it.
+    // A percentage is not the whole device.
     kept_to.or_else(|| whole().filter(|_| size.is_none()))
 }
 
-/// It was neither stopped nor did it fail.
+/// Returns true if it neither was interrupted nor failed.
 pub fn is_whole(measurement: &Measurement) -> bool {
     !matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_))
 }
 
-/// A figure of a measurement over all its directions, in SI units (latencies in
-/// ns); `None` where one of them is not known.
+/// Returns a figure of a measurement over all its directions, in SI units (latencies in ns); `None`
+/// if one of them is not known.
 pub fn figure(metric: Metric, measurement: &Measurement) -> Option<f64> {
     let total = &measurement.total;
     let rates: Option<Vec<f64>> = total
@@ -240,7 +239,7 @@ mod tests {
         assert_eq!(Convergence::of(&asked(&["a"]), None, all.iter()).steady_in, Some(8));
         let found = Convergence::of(&asked(&["a"]), None, all[..7].iter());
         assert_eq!((found.steady_in, found.last), (None, None));
-        // It was measured again later.
+        // The round is measured again later.
         let again = measured("a", &[100.0; 3]).remove(2);
         let found = Convergence::of(&asked(&["a"]), None, all.iter().chain([&again]));
         assert_eq!(found.steady_in, Some(5));
@@ -274,7 +273,7 @@ mod tests {
         let found = Convergence::of(&twice, None, all.iter());
         assert_eq!((found.full_in, found.over_in(), found.steady_in), (Some(2), Some(2), None));
         assert_eq!(found.written_times, [1.5, 3.0, 4.5]);
-        // Nothing of it is guessed: neither the size of a target nor of a share of it.
+        // Neither the size of a target nor a percentage of it is guessed.
         for size in [None, Some("50%")] {
             for of in &mut all {
                 of.workload.options.remove("size");
@@ -283,7 +282,7 @@ mod tests {
             let found = Convergence::of(&twice, None, all.iter());
             assert_eq!((found.full_in, found.written_times), (None, vec![]));
         }
-        // A device is as large as the host says.
+        // The host knows the size of a device.
         all.iter_mut().for_each(|of| drop(of.workload.options.remove("size")));
         let host = Bench::new(1).measured().record().snapshots.remove(0);
         let size = host.block(&all[0].targets[0]).unwrap().size.get().unwrap().0;
@@ -306,7 +305,7 @@ mod tests {
             if found.steady_in.is_none() && rates.len() >= 5 {
                 prop_assert_eq!(found.last, Some(rates.len() as u32));
             }
-            // More rounds change nothing of what was found.
+            // More rounds do not change what was found.
             let mut more = all.clone();
             more.extend(measured("a", &[7.0; 31]).split_off(rates.len()));
             let later = Convergence::of(&asked, None, more.iter());

@@ -1,4 +1,4 @@
-//! What the kernel counted of the devices below a measurement while it ran.
+//! Kernel counters of the devices below a measurement while it ran.
 
 use std::collections::HashMap;
 
@@ -6,26 +6,26 @@ use iodyno_model::{Direction, Measurement, Origin};
 
 use crate::index::{Index, span};
 use crate::limiter::PASSTHROUGH;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 
-/// The counters' growth from before a measurement to behind it.
+/// Growth of the counters during a measurement.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted<'a> {
-    /// Block devices at the bottom of its targets, by name.
+    /// Names of the block devices at the bottom of its targets.
     pub(crate) devices: Vec<&'a str>,
-    /// Bytes that the devices were asked for.
+    /// Bytes read from the devices.
     pub(crate) read_bytes: u64,
-    /// Bytes that they were sent.
+    /// Bytes written to the devices.
     pub(crate) written_bytes: u64,
-    /// Bytes that it and all that ran at the same time issued, warm-up included.
+    /// Bytes issued by it and everything that ran at the same time, warm-up included.
     issued: HashMap<Direction, u64>,
 }
-/// [`Counted::of`] of what ran between two snapshots.
+/// [`Counted::of`] by the snapshots around the measurements.
 pub(crate) type BySpan<'a> = HashMap<Option<(usize, usize)>, Result<Option<Counted<'a>>, String>>;
 
 impl<'a> Counted<'a> {
-    /// Of a measurement; `None` where nothing counts its I/O: a simulated drive
-    /// has no counters, and passthrough is not in the kernel's.
+    /// Returns the counters of a measurement; `None` if its I/O is not counted: a simulated drive
+    /// has no counters, and the kernel does not count passthrough.
     ///
     /// # Errors
     /// What is not recorded.
@@ -42,11 +42,11 @@ impl<'a> Counted<'a> {
         };
         let mut devices: Vec<&str> = Vec::new();
         let mut issued = HashMap::new();
-        for other in index.together(of) {
+        for other in index.concurrent(of) {
             if other.workload.ioengine.as_deref() == Some(PASSTHROUGH) {
                 return Ok(None);
             }
-            let below = bottoms(before, other);
+            let below = bottom_devices(before, other);
             if below.is_empty() {
                 return Err("the device below its target is not known".into());
             }
@@ -72,7 +72,7 @@ impl<'a> Counted<'a> {
         Ok(Some(counted))
     }
 
-    /// The same of each measurement of a run, by the snapshots around it.
+    /// Returns the counters of all measurements of a run, by the snapshots around them.
     pub(crate) fn all(index: &Index<'a>) -> BySpan<'a> {
         let spans = index.record().measurements.iter().map(|of| (span(of), of));
         let mut all = BySpan::new();
@@ -82,7 +82,7 @@ impl<'a> Counted<'a> {
         all
     }
 
-    /// Bytes that were issued meanwhile, warm-up included.
+    /// Returns the bytes issued in the meantime, warm-up included.
     pub(crate) fn issued_bytes(&self, direction: Direction) -> u64 {
         self.issued.get(&direction).copied().unwrap_or(0)
     }

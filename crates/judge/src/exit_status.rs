@@ -1,8 +1,8 @@
-//! What the process says at its end.
+//! Exit status of the process.
 
 use iodyno_model::{Assessment, MetricJudgement, RunRecord, RunState, Verdict};
 
-/// The exit status; the number is `status as u8`.
+/// Exit status; the number is `status as u8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExitStatus {
@@ -19,7 +19,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// In words.
+    /// Returns a description.
     pub fn words(self) -> &'static str {
         match self {
             Self::Fine => "all passed",
@@ -31,9 +31,8 @@ impl ExitStatus {
     }
 }
 
-/// The exit status of a run: 2, 3, 1, 4, 0 in this order. A run never is 2,
-/// since it was made. What nobody could judge is no failure unless a verdict is required:
-/// without `require_verdict` it is 0.
+/// Returns the exit status of a run, by the precedence 2, 3, 1, 4, 0. A stored run is never 2,
+/// since it did run. Unjudged results are no failure: without `require_verdict` they give 0.
 pub fn exit_status(
     record: &RunRecord,
     assessment: &Assessment,
@@ -46,7 +45,8 @@ pub fn exit_status(
     if assessment.verdict == Verdict::Fail {
         return ExitStatus::Failed;
     }
-    // What fio printed elsewhere says nothing of the machine: nobody asked to judge it.
+    // Imported fio output without snapshots says nothing about the machine: nobody asked to judge
+    // it.
     let nobody_asked = record.snapshots.is_empty();
     if require_verdict && unjudged(record, assessment) && !nobody_asked {
         return ExitStatus::Unjudged;
@@ -54,7 +54,7 @@ pub fn exit_status(
     ExitStatus::Fine
 }
 
-/// Something that was asked could not be judged.
+/// Returns true if something that was asked could not be judged.
 fn unjudged(record: &RunRecord, assessment: &Assessment) -> bool {
     let mut metrics = assessment.measurements.iter().flat_map(|judged| &judged.metrics);
     let open_rate = metrics.any(MetricJudgement::is_open);

@@ -2,11 +2,11 @@
 
 use crate::file_error::FileError;
 
-/// How many drives there are to be, and which.
+/// Expected number of drives, and their serial numbers.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// NVMe drives.
+    /// Number of NVMe drives.
     pub(crate) drives: Option<usize>,
     /// Their serial numbers, trimmed.
     pub(crate) serials: Option<Vec<String>>,
@@ -15,8 +15,8 @@ pub struct Expectation {
 const NEXT: &str = "write `drives = 8`, `serials = [\"…\", \"…\"]`, or both";
 
 impl Expectation {
-    /// Reads an expectation: TOML with `drives = 8`, `serials = ["…"]`, or
-    /// both. `name` names the file in errors.
+    /// Parses an expectation: TOML with `drives = 8`, `serials = ["…"]`, or both. `name` names the
+    /// file in errors.
     ///
     /// # Errors
     /// Not TOML, an unknown key, a value of another type, or neither key.

@@ -1,4 +1,4 @@
-//! Figures of a metric, written for people.
+//! Formats figures for people.
 
 pub(crate) use iodyno_model::format_percent as percent;
 use iodyno_model::{Metric, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
@@ -12,5 +12,5 @@ pub(crate) fn value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// The same with its interval: `982k ± 3k IOPS`.
+/// Formats an estimate with its interval: `982k ± 3k IOPS`.
 pub(crate) use iodyno_model::figures::format_estimate as estimate;

@@ -1,6 +1,6 @@
-//! What is wrong with a file that the user wrote.
+//! Errors in files that the user wrote.
 
-/// A data sheet or an expectation that cannot be used.
+/// Error in a data sheet or an expectation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}, column {column}: {what}; {next}")]
 pub struct FileError {
@@ -16,11 +16,8 @@ pub struct FileError {
     pub next: String,
 }
 
-/// A data sheet that cannot be used.
-pub type ClaimError = FileError;
-
 impl FileError {
-    /// An error at byte `offset` of `text`.
+    /// Returns an error at byte `offset` of `text`.
     pub(crate) fn at(
         file: &str,
         text: &str,
@@ -33,17 +30,17 @@ impl FileError {
         Self {
             file: file.to_owned(),
             line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-            // Continuation bytes of UTF-8 are no characters.
+            // UTF-8 continuation bytes are not counted as characters.
             column: before[line_start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() + 1,
             what: what.into(),
             next: next.into(),
         }
     }
 
-    /// The error of a TOML parser.
+    /// Converts an error of the TOML parser.
     pub(crate) fn of_toml(file: &str, text: &str, error: &toml::de::Error, next: &str) -> Self {
         let offset = error.span().map_or(0, |span| span.start);
-        // The first line names the fault, the others draw it.
+        // The first line names the fault; the others draw it.
         let what = error.message().lines().next().unwrap_or("not TOML").to_owned();
         Self::at(file, text, offset, what, next)
     }

@@ -1,5 +1,5 @@
-//! Layouts held against one drive and against all drives at once: what each
-//! layer gains, and what it costs.
+//! Compares storage layouts with one drive and with all drives at once: the gain and cost of each
+//! layer.
 
 use iodyno_model::{BlockKind, Direction, Measurement, Metric, RunRecord};
 use schemars::JsonSchema;
@@ -11,15 +11,15 @@ use crate::index::Index;
 use crate::limiter::Case;
 use crate::place::device_of;
 
-/// From this block on people ask for the bandwidth, below it for the IOPS, bytes.
+/// Block size from which bandwidth is the metric, below it IOPS, bytes.
 const LARGE_BYTES: u64 = 64 << 10;
 
-/// The runs that are held against each other.
+/// Runs to compare.
 #[derive(Debug, Clone)]
 pub struct Layouts<'a> {
-    /// One drive as it is.
+    /// One raw drive.
     pub one: Option<&'a RunRecord>,
-    /// All drives as they are, at the same time.
+    /// All raw drives at the same time.
     pub all: Option<&'a RunRecord>,
     /// Each layout's notation with its run.
     pub built: Vec<(&'a str, &'a RunRecord)>,
@@ -28,76 +28,73 @@ pub struct Layouts<'a> {
 /// A workload on all layouts, the fastest first.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LayoutWorkload {
-    /// The measurement's name.
+    /// Name of the measurement.
     pub name: String,
-    /// What its rates are: bandwidth where blocks are large, else IOPS.
+    /// Metric of the rates: bandwidth for large blocks, else IOPS.
     pub metric: Metric,
-    /// By layout.
+    /// Results by layout.
     pub results: Vec<LayoutResult>,
 }
 
-/// A workload on a layout. Ratios are of one run each: what differs from run
-/// to run is not known.
+/// A workload on a layout. Ratios are of single runs: the variation between runs is not known.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LayoutResult {
-    /// The layout's notation.
+    /// Notation of the layout.
     pub layout: String,
-    /// Id of its run.
+    /// Run id.
     #[serde(rename = "run")]
     pub run_id: String,
-    /// In the metric's unit, over all directions; `None`: it failed.
+    /// Rate over all directions, in the metric's unit; `None`: it failed.
     pub rate: Option<f64>,
-    /// Over the rate of one drive.
+    /// Rate divided by that of one drive.
     pub of_one: Option<f64>,
-    /// What its layers should give, over the rate of one drive; `None` where
-    /// what they do with the I/O is not known.
+    /// Expected rate divided by that of one drive, from the layers; `None` if their effect on the
+    /// I/O is not known.
     pub expected: Option<f64>,
-    /// Over the rate of all drives at once: the efficiency of what was built.
+    /// Rate divided by that of all drives at once: the efficiency of the layout.
     pub of_all: Option<f64>,
-    /// Mean latency, ns, weighted by I/Os where there are several directions.
+    /// Mean latency, ns, weighted by I/Os if there are several directions.
     pub latency_ns: Option<f64>,
-    /// More than on one drive, ns.
+    /// Latency added to that of one drive, ns.
     pub added_ns: Option<f64>,
-    /// CPU time of the submitting threads for each I/O, ns; what the kernel
-    /// does in threads of its own (parity, encryption) is not in it.
+    /// CPU time of the submitting threads per I/O, ns, without kernel threads (parity, encryption).
     pub cpu_ns: Option<f64>,
-    /// Bytes that the drives were sent for each byte that was written, by the
-    /// kernel's counters: 2 on a mirror of two, more for parity, journals and
-    /// metadata. Somebody else's writes to the drives would be in it.
+    /// Bytes written to the drives per byte written by the job, from the kernel's counters: 2 on a
+    /// mirror of two, more with parity, journals and metadata. Includes writes of other processes.
     pub write_amplification: Option<f64>,
 }
 
 impl<'a> Layouts<'a> {
-    /// What runs are as layouts, by their names: `None` unless all are of one
-    /// machine, one of a drive as it is, and others of what stands on drives.
-    /// What the names begin with in common is left out.
+    /// Recognizes runs as layouts, given with their names: `None` unless all are of one machine,
+    /// one is of a raw drive, and others are of devices built on drives. A common prefix of the
+    /// names is dropped.
     pub fn among(runs: &[(&'a str, &'a RunRecord)]) -> Option<Self> {
         let on = |record: &'a RunRecord| record.host().and_then(|host| host.hostname.get());
         let first = runs.first().and_then(|(_, record)| on(record))?;
         let known = runs.iter().map(|(_, record)| {
-            let standing = standing(record).filter(|_| on(record) == Some(first))?;
-            Some((standing, *record))
+            let target_kind = target_kind(record).filter(|_| on(record) == Some(first))?;
+            Some((target_kind, *record))
         });
         let known = known.collect::<Option<Vec<_>>>()?;
-        let found = |is: &dyn Fn(Standing) -> bool| {
-            known.iter().find(|(standing, _)| is(*standing)).map(|(_, record)| *record)
+        let found = |is: &dyn Fn(TargetKind) -> bool| {
+            known.iter().find(|(target_kind, _)| is(*target_kind)).map(|(_, record)| *record)
         };
-        let one = found(&|standing| standing == Standing::Raw(1))?;
-        let all = found(&|standing| matches!(standing, Standing::Raw(2..)));
-        found(&|standing| standing == Standing::Built)?;
+        let one = found(&|target_kind| target_kind == TargetKind::Raw(1))?;
+        let all = found(&|target_kind| matches!(target_kind, TargetKind::Raw(2..)));
+        found(&|target_kind| target_kind == TargetKind::Built)?;
         let names: Vec<&str> = runs.iter().map(|(name, _)| *name).collect();
-        let lead = common_lead(&names);
-        let built = runs.iter().map(|(name, record)| (&name[lead..], *record)).collect();
+        let prefix_len = common_prefix_len(&names);
+        let built = runs.iter().map(|(name, record)| (&name[prefix_len..], *record)).collect();
         Some(Self { one: Some(one), all, built })
     }
 
-    /// How many drives there are, as far as they were measured together.
+    /// Returns the number of drives that were measured together.
     pub fn drives(&self) -> usize {
         let all = self.all.and_then(|record| record.measurements.first());
         all.map_or(1, |of| of.targets.len())
     }
 
-    /// Whether the one drive is a file that is made to look like one.
+    /// Returns true if the one drive is a file behind a loop device.
     pub fn are_on_files(&self) -> bool {
         let device = self.one.and_then(|record| {
             let of = record.measurements.first()?;
@@ -106,7 +103,7 @@ impl<'a> Layouts<'a> {
         device.is_some_and(|block| matches!(block.kind, BlockKind::Loop { .. }))
     }
 
-    /// All runs by their labels, the one drive first.
+    /// Returns all runs with their labels, the one drive first.
     pub fn ranked(&self) -> impl Iterator<Item = (&'a str, &'a RunRecord)> {
         let is_one = |record: &RunRecord| self.one.is_some_and(|one| one.run.id == record.run.id);
         let mut all = self.built.clone();
@@ -114,7 +111,7 @@ impl<'a> Layouts<'a> {
         all.into_iter()
     }
 
-    /// Every workload that any layout has, in the order of their first run.
+    /// Returns every workload of any layout, in order of first occurrence.
     pub fn workloads(&self) -> Vec<LayoutWorkload> {
         let mut workloads: Vec<LayoutWorkload> = Vec::new();
         for (layout, record) in &self.built {
@@ -176,17 +173,17 @@ impl<'a> Layouts<'a> {
     }
 }
 
-/// What all measurements of a run were made on.
+/// Kind of target of all measurements of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    /// So many whole devices at the same time, with nothing on them.
+enum TargetKind {
+    /// Number of whole raw devices, measured at the same time.
     Raw(usize),
-    /// One thing that stands on devices.
+    /// One device or file system built on devices.
     Built,
 }
 
-/// `None` where it is not known, or not the same everywhere.
-fn standing(record: &RunRecord) -> Option<Standing> {
+/// `None` if it is not known, or differs between measurements.
+fn target_kind(record: &RunRecord) -> Option<TargetKind> {
     let host = record.host()?;
     let is_raw = |of: &Measurement, target: &str| {
         let device = device_of(of, target);
@@ -197,14 +194,16 @@ fn standing(record: &RunRecord) -> Option<Standing> {
         Some(!is_layer && target.strip_prefix("/dev/").unwrap_or(target) == device)
     };
     let of_one = |of: &Measurement| {
-        // Files, of which each job may have its own.
+        // Files: each job may have its own.
         if let Some(device) = &of.conditions.device {
-            return host.block(device).map(|_| Standing::Built);
+            return host.block(device).map(|_| TargetKind::Built);
         }
         let raw: Option<Vec<bool>> = of.targets.iter().map(|target| is_raw(of, target)).collect();
         match raw?.as_slice() {
-            [false] => Some(Standing::Built),
-            all if !all.is_empty() && all.iter().all(|raw| *raw) => Some(Standing::Raw(all.len())),
+            [false] => Some(TargetKind::Built),
+            all if !all.is_empty() && all.iter().all(|raw| *raw) => {
+                Some(TargetKind::Raw(all.len()))
+            }
             _ => None,
         }
     };
@@ -212,8 +211,8 @@ fn standing(record: &RunRecord) -> Option<Standing> {
     record.measurements.iter().all(|of| of_one(of) == Some(first)).then_some(first)
 }
 
-/// Bytes up to the last blank that all names have in common.
-fn common_lead(names: &[&str]) -> usize {
+/// Returns the length in bytes of the common prefix of all names, up to its last blank.
+fn common_prefix_len(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first() else { return 0 };
     let ends = first.match_indices(' ').map(|(at, _)| at + 1).rev();
     let shared = |end: &usize| others.iter().all(|name| name.starts_with(&first[..*end]));
@@ -231,7 +230,7 @@ fn metric(of: &Measurement) -> Metric {
     }
 }
 
-/// Over all directions; a result of all of them together stands alone.
+/// Sum over all directions; a `Mixed` result already is that sum.
 fn rate(of: &Measurement, metric: Metric) -> Option<f64> {
     let mixed = of.result(Direction::Mixed);
     let results = mixed.map_or(of.total.as_slice(), std::slice::from_ref);
@@ -264,8 +263,7 @@ fn cpu_ns(of: &Measurement) -> Option<f64> {
     (ios > 0).then(|| (cpu.user + cpu.system) * of.duration_ns.unwrap_or(0) as f64 / ios as f64)
 }
 
-/// `None` where nothing was written, where nobody counted, and where the page
-/// cache writes later.
+/// `None` if nothing was written, if there are no counters, or if the page cache writes later.
 fn write_amplification(record: &RunRecord, of: &Measurement) -> Option<f64> {
     if of.failure().is_some() || of.workload.is_buffered() == Some(true) {
         return None;
@@ -353,7 +351,7 @@ mod tests {
         let results = &workloads[0].results;
         let new = results.iter().find(|one| one.layout == "ext4:new").unwrap();
         assert_eq!(new.expected, Some(1.0), "both files lie on the one drive");
-        // Those of a file system on an array gain what it gains.
+        // A file system on an array gains what the array gains.
         let mut on_array = striped.clone();
         for of in &mut on_array.measurements {
             of.targets = vec!["/mnt/job.0".into(), "/mnt/job.1".into(), "/mnt/job.2".into()];
@@ -364,17 +362,17 @@ mod tests {
         let results = &workloads[0].results;
         let new = results.iter().find(|one| one.layout == "md0+ext4:new").unwrap();
         assert_eq!(new.expected, Some(2.0));
-        // Drives alone are no layouts, nor is what stands on drives that were not measured.
+        // Raw drives alone are no layouts, nor is a device built on drives that were not measured.
         assert!(Layouts::among(&runs[..2]).is_none());
         assert!(Layouts::among(&runs[1..]).is_none());
-        // Another machine's drive is no yardstick.
+        // Another machine's drive is no reference.
         let mut elsewhere = raw.clone();
         elsewhere.snapshots[0].hostname = iodyno_model::Fact::Read("other".into());
         assert!(Layouts::among(&[("raw", &elsewhere), ("md0", &striped)]).is_none());
     }
 
     #[test]
-    fn what_failed_has_no_rate_and_stands_last() {
+    fn failed_results_have_no_rate_and_sort_last() {
         let one = Bench::new(1).measured().record();
         let mut failed = one.clone();
         failed.measurements[0].end = iodyno_model::EndReason::Failed("gone".into());
@@ -386,14 +384,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_twice_is_amplified() {
+    fn mirrored_writes_are_amplified() {
         let stats = |written_bytes| {
             let name = "nvme0n1".to_owned();
             DiskStats { name, written_bytes, ..DiskStats::default() }
         };
         let amplified = |change: fn(&mut Measurement)| {
             let bench = Bench::new(1).measured().host(|host| host.disk_stats = vec![stats(7)]);
-            // The three of the bench run at the same time.
+            // The bench's three measurements run at the same time.
             let bench = bench.after(|host| host.disk_stats = vec![stats(7 + 60_000)]);
             let mut record = each(bench, change).record();
             record.run.origin = Origin::Measured;

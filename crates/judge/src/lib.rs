@@ -1,22 +1,19 @@
-//! Claims, ceilings, rules: what a stored run means.
+//! Judges a stored run: claims, ceilings, rules.
 //!
-//! Pure functions: no clock, no file, no machine. The same run, claims and
-//! baseline give the same [`Assessment`](iodyno_model::Assessment), today and
-//! with any later reader.
+//! Pure functions: no clock, no file access, no machine access. The same run, claims and baseline
+//! give the same [`Assessment`](iodyno_model::Assessment), today and with any later reader.
 //!
-//! [`assess`] gathers what all rules need ([`RuleContext`]), asks every rule of
-//! [`rules`], and joins what they say to validity, verdicts and findings. A
-//! rule is one file in `rules/`, one line in its list, one page in docs/rules/.
+//! [`assess`] gathers the facts that all rules need ([`RuleContext`]), runs every rule of
+//! [`rules`], and combines the results to validity, verdicts and findings. A rule is one file in
+//! `rules/`, one line in its list, one page in docs/rules/.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod against_claim;
-mod asked;
 mod assess;
 mod blocks_effect;
 mod causes;
 mod ceiling;
-mod claim_reach;
 mod claims;
 mod cliff;
 pub mod comparison;
@@ -25,7 +22,6 @@ mod contract;
 mod control_group;
 mod convergence;
 mod counters;
-mod each_once;
 mod equals;
 mod exit_status;
 mod expectation;
@@ -43,13 +39,16 @@ mod measured;
 mod outstanding;
 mod place;
 mod question;
+mod question_scope;
 mod rule_context;
 mod rules;
+mod saturation;
 mod scaling;
 mod shape;
 mod tail;
 #[cfg(test)]
 mod testing;
+mod unique;
 mod window;
 mod write_rates;
 mod yardsticks;
@@ -64,7 +63,7 @@ pub use convergence::{Convergence, Track, figure, is_whole, limits};
 pub use equals::{FALSE_DISCOVERIES, Unlike, unlike_equals};
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
-pub use file_error::{ClaimError, FileError};
+pub use file_error::FileError;
 pub use headroom::{LoadStep, LoadSurface};
 pub use index::Index;
 pub use measured::{is_pace, searched};
@@ -76,4 +75,4 @@ pub use scaling::Growth;
 pub use shape::comparable;
 pub use tail::{clustering, clustering_of, tail, tail_of};
 pub use window::{ByWindow, by_window};
-pub use yardsticks::PEERS;
+pub use yardsticks::LEAST_PEERS;

@@ -1,4 +1,4 @@
-//! The work for many measurements grows with their number.
+//! Checks that the work grows linearly with the number of measurements.
 
 use iodyno_model::{Measurement, RunRecord};
 
@@ -6,7 +6,7 @@ use crate::comparison::{Side, compare};
 use crate::testing::{Bench, claims, scale};
 use crate::{Question, assess};
 
-/// Makes so many measurements of one that is named by its number.
+/// Changes the measurement with this number.
 type Change = fn(usize, &mut Measurement);
 
 /// `count` measurements of random reads on four drives, each changed by `change`.
@@ -34,7 +34,7 @@ fn cpu_ns() -> u64 {
 #[test]
 fn four_times_the_measurements_take_about_four_times_the_work() {
     let kinds: [(&str, Change); 5] = [
-        // Slow, so that what else may explain it is sought.
+        // Slow, so that other explanations are sought.
         ("names", |n, of| {
             of.name = format!("job{n}");
             scale(of, 0.5);
@@ -72,8 +72,8 @@ fn four_times_the_measurements_take_about_four_times_the_work() {
         for (what, work) in
             [("judged", &judged as &dyn Fn(&RunRecord) -> u64), ("compared", &compared)]
         {
-            // The least of several is what others on the machine disturbed least. Quadratic, the
-            // ratio would be 16.
+            // The minimum of several runs is the least disturbed. A quadratic algorithm would give
+            // a ratio of 16.
             let (mut least_few, mut least_many, mut ratio) = (u64::MAX, u64::MAX, f64::MAX);
             for _ in 0..8 {
                 least_few = least_few.min(work(&few));

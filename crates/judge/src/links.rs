@@ -1,10 +1,10 @@
-//! Links: what lies below one, and how it was trained when it mattered.
+//! PCIe links: the drives below one, and its state under load.
 
 use iodyno_model::{Drive, Host, Link, LinkState, RunRecord};
 
 use crate::place::place;
 
-/// Links that are a machine's own: not those of virtual disks alone.
+/// Returns the physical links: those with only virtual disks below are left out.
 pub(crate) fn real(host: &Host) -> impl Iterator<Item = &Link> {
     host.links.iter().filter(|link| {
         let mut drives = drives_below(host, link).peekable();
@@ -12,12 +12,13 @@ pub(crate) fn real(host: &Host) -> impl Iterator<Item = &Link> {
     })
 }
 
-/// Drives whose path leads over a link.
+/// Returns the drives whose path includes a link.
 pub(crate) fn drives_below<'h>(host: &'h Host, link: &'h Link) -> impl Iterator<Item = &'h Drive> {
     host.drives.iter().filter(|drive| drive.links.iter().any(|name| name == link.name()))
 }
 
-/// Names for a finding about a link: its own, and what lies below it.
+/// Returns the names for a finding about a link: its own, and those of the drives and cards below
+/// it.
 pub(crate) fn subjects(host: &Host, link: &Link) -> Vec<String> {
     let mut names: Vec<String> = drives_below(host, link).map(|drive| drive.name.clone()).collect();
     for card in host.cards.iter().filter(|card| card.links.iter().any(|name| name == link.name())) {
@@ -27,7 +28,7 @@ pub(crate) fn subjects(host: &Host, link: &Link) -> Vec<String> {
     names
 }
 
-/// What to call a link in a sentence: by its drive, or by its address.
+/// Returns the name of a link in a sentence: by its drive, its card or its address.
 pub(crate) fn title(host: &Host, link: &Link) -> String {
     match host.drive_of(link) {
         Some(drive) => format!("The link of {}", drive.name),
@@ -38,9 +39,8 @@ pub(crate) fn title(host: &Host, link: &Link) -> String {
     }
 }
 
-/// The worst that a link was trained to while drives below it were under load;
-/// where that was not looked at, at any time: an idle link may save power.
-/// The flag says that it was under load.
+/// Returns the worst state that a link had while drives below it were under load; if that was not
+/// observed, at any time: an idle link may save power. The flag is true if it was under load.
 pub(crate) fn state(record: &RunRecord, link: &Link) -> Option<(LinkState, bool)> {
     let host = record.host()?;
     let names: Vec<&str> = drives_below(host, link).map(|drive| drive.name.as_str()).collect();
@@ -59,12 +59,12 @@ pub(crate) fn state(record: &RunRecord, link: &Link) -> Option<(LinkState, bool)
     Some((state, loaded.is_some()))
 }
 
-/// Raw bytes per second, 0 for a generation that does not exist.
+/// Returns raw bytes per second, 0 for an unknown generation.
 pub(crate) fn raw(state: LinkState) -> f64 {
     state.raw_bytes_per_s().unwrap_or(0.0)
 }
 
-/// Less than the other in width or generation.
+/// Returns true if `state` has a smaller width or generation than the other.
 pub(crate) fn is_less(state: LinkState, than: LinkState) -> bool {
     state.generation < than.generation || state.width < than.width
 }

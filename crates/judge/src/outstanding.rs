@@ -1,8 +1,8 @@
-//! How many I/Os a measurement kept outstanding, measured rather than as asked for.
+//! Number of I/Os that a measurement kept outstanding, as measured rather than as asked for.
 
 use iodyno_model::{JobStats, Measurement};
 
-/// A search for the depth ends once the rate grows less than this.
+/// The depth search ends when the rate grows by less than this factor.
 pub(crate) const STILL_GROWING: f64 = 1.02;
 
 /// Engines that wait for each I/O, whatever iodepth says (fio(1), ioengine and iodepth).
@@ -11,17 +11,16 @@ pub(crate) const ONE_AT_A_TIME: [&str; 7] =
 /// The highest of fio's depth levels with this share of the I/Os counts.
 const LEVEL_SHARE: f64 = 0.001;
 
-/// Whether each job waits for an I/O before it submits the next; `None`: the
-/// engine is not known.
+/// Returns true if each job waits for an I/O before it submits the next; `None`: unknown engine.
 pub(crate) fn waits_for_each(of: &Measurement) -> Option<bool> {
     let engine = of.workload.ioengine.as_deref()?;
-    // The kernel copies from and to the page cache within io_submit.
+    // Buffered I/O: the kernel copies to and from the page cache within io_submit.
     let buffered = engine == "libaio" && of.workload.direct == Some(false);
     Some(ONE_AT_A_TIME.contains(&engine) || buffered)
 }
 
-/// I/Os that one job may have outstanding: 1 with an engine that waits for
-/// each, else its iodepth as far as fio's depth levels show that it was used.
+/// Returns the I/Os that one job may have outstanding: 1 for a synchronous engine, else its
+/// iodepth, limited to what fio's depth levels show was used.
 pub(crate) fn job_depth(of: &Measurement) -> Option<u32> {
     if waits_for_each(of) == Some(true) {
         return Some(1);
@@ -33,8 +32,8 @@ pub(crate) fn job_depth(of: &Measurement) -> Option<u32> {
     }
 }
 
-/// The most I/Os outstanding that fio's distribution of depths (`iodepth_level`:
-/// 1, 2 to 3, 4 to 7, ... 64 and more) leaves room for.
+/// Maximum depth possible by fio's depth distribution (`iodepth_level`: 1, 2 to 3, 4 to 7, ... 64
+/// and more).
 fn highest_level(account: &JobStats) -> Option<u32> {
     let all: f64 = account.depth_levels.iter().map(|count| *count as f64).sum();
     let used = |count: &u64| *count as f64 > LEVEL_SHARE * all;
@@ -43,7 +42,7 @@ fn highest_level(account: &JobStats) -> Option<u32> {
     Some(if highest + 1 == account.depth_levels.len() { u32::MAX } else { most })
 }
 
-/// I/Os that all jobs on all targets may have outstanding together.
+/// Returns the I/Os that all jobs on all targets together may have outstanding.
 pub(crate) fn allowed(of: &Measurement) -> Option<u32> {
     let depth = job_depth(of)?;
     let is_as_asked = of.workload.iodepth == Some(depth);
@@ -55,9 +54,9 @@ pub(crate) fn allowed(of: &Measurement) -> Option<u32> {
     Some(depth.saturating_mul(of.conditions.threads.unwrap_or(jobs)))
 }
 
-/// I/Os outstanding on the average: rate x measured mean latency (Little's
-/// law) over all directions, and no more than was allowed: the latency of a paced I/O counts from
-/// when it was due. Where no latency is known, what was allowed.
+/// Mean number of outstanding I/Os: rate x measured mean latency (Little's law) over all
+/// directions, but no more than was allowed, since the latency of a paced I/O counts from when it
+/// was due. Without a known latency, the number allowed.
 pub(crate) fn outstanding(of: &Measurement) -> Option<f64> {
     let of_direction = |result: &iodyno_model::DirectionResult| {
         let bytes = of.workload.bs.filter(|bs| *bs > 0);
@@ -67,7 +66,7 @@ pub(crate) fn outstanding(of: &Measurement) -> Option<f64> {
     };
     let measured: Option<f64> = of.total.iter().map(of_direction).sum();
     let allowed = allowed(of).map(f64::from);
-    // Without the number of jobs it is not known how many were allowed.
+    // Without the number of jobs, the number allowed is not known.
     let most = allowed.filter(|_| of.workload.numjobs.is_some());
     measured
         .filter(|count| count.is_finite() && *count > 0.0)
@@ -110,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_and_not_begun_was_not_outstanding() {
+    fn late_ios_are_not_outstanding() {
         let mut of = of("io_uring", 4, 1);
         of.total[0].iops = Some(Estimate::bare(50_000.0));
-        // 500,000 a second were asked for.
+        // 500,000 per second were asked for.
         of.total[0].latency_mean = Some(Estimate::bare(15e9));
         assert_eq!(outstanding(&of), Some(4.0));
     }

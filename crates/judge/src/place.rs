@@ -1,4 +1,4 @@
-//! Where a target is: on which drive, and whether anything lies between.
+//! Location of a target: its drive, and any layers between.
 
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Drive, Host, LinkState, MdArray, Measurement, RunRecord,
@@ -6,20 +6,20 @@ use iodyno_model::{
 
 use crate::index::Index;
 
-/// A target's place in the host.
+/// Location of a target in the host.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place<'a> {
-    /// The one drive under it; `None` where there are several, none, or it is not known.
+    /// The one drive below it; `None`: several, none, or not known.
     pub(crate) drive: Option<&'a Drive>,
-    /// The block device at the bottom, where it is one.
+    /// The block device at the bottom, if there is exactly one.
     pub(crate) bottom: Option<String>,
     /// The target is that block device itself: no partition, array or file system between.
     pub(crate) whole: bool,
-    /// What kind of virtual disk it is, where it is one.
+    /// Kind of virtual disk, if it is one.
     pub(crate) virtual_disk: Option<String>,
 }
 
-/// The place of one of a measurement's targets, as the host was at its start.
+/// Locates one of a measurement's targets in the host.
 pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) -> Place<'a> {
     let Some(host) = host else { return Place::default() };
     let device = device_of(of, target);
@@ -36,11 +36,11 @@ pub(crate) fn place<'a>(host: Option<&'a Host>, of: &Measurement, target: &str) 
     Place { drive, bottom: Some((*bottom).to_owned()), whole, virtual_disk }
 }
 
-/// The names of the whole devices under a device.
+/// Names of the whole devices below a device.
 fn names_under<'h>(host: &'h Host, device: &str) -> Vec<&'h str> {
     match host.block(device) {
         Some(_) => host.bottom_of(device).into_iter().map(|block| block.name.as_str()).collect(),
-        // A namespace without an entry of its own is its own bottom.
+        // A namespace without a block device entry is its own bottom.
         None => {
             let namespace = host.namespace(device).map(|(_, namespace)| namespace.name.as_str());
             namespace.into_iter().collect()
@@ -48,12 +48,12 @@ fn names_under<'h>(host: &'h Host, device: &str) -> Vec<&'h str> {
     }
 }
 
-/// The names of the whole devices under all of a measurement's targets, each
-/// once, as far as the host knows them.
+/// Names of the whole devices below all of a measurement's targets, without duplicates, as far as
+/// the host knows them.
 pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h str> {
     let Some(host) = host else { return Vec::new() };
     let mut all: Vec<&str> = Vec::new();
-    for name in tops(of).into_iter().flat_map(|top| names_under(host, top)) {
+    for name in target_devices(of).into_iter().flat_map(|top| names_under(host, top)) {
         if !all.contains(&name) {
             all.push(name);
         }
@@ -61,10 +61,10 @@ pub(crate) fn devices<'h>(host: Option<&'h Host>, of: &Measurement) -> Vec<&'h s
     all
 }
 
-/// The block devices at the bottom of all of a measurement's targets, each
-/// once, in name order; empty where one of them is not known.
-pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
-    if tops(of).into_iter().any(|top| host.bottom_of(top).is_empty()) {
+/// Block devices at the bottom of all of a measurement's targets, without duplicates, in name
+/// order; empty if one of them is not known.
+pub(crate) fn bottom_devices<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
+    if target_devices(of).into_iter().any(|top| host.bottom_of(top).is_empty()) {
         return Vec::new();
     }
     let mut all: Vec<&BlockDevice> =
@@ -73,11 +73,11 @@ pub(crate) fn bottoms<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
     all
 }
 
-/// The block devices that a measurement's targets are or lie on, those of all
-/// layers down to the whole devices, each once.
-pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
+/// Block devices that a measurement's targets are or lie on, from all layers down to the whole
+/// devices, without duplicates.
+pub(crate) fn stacked_devices<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevice> {
     let mut all: Vec<&BlockDevice> = Vec::new();
-    for device in tops(of).into_iter().flat_map(|top| host.levels_under(top)).flatten() {
+    for device in target_devices(of).into_iter().flat_map(|top| host.levels_under(top)).flatten() {
         if !all.iter().any(|known| known.name == device.name) {
             all.push(device);
         }
@@ -87,11 +87,11 @@ pub(crate) fn stacked<'h>(host: &'h Host, of: &Measurement) -> Vec<&'h BlockDevi
 
 /// The md arrays among those, by name.
 pub(crate) fn arrays_under<'h>(host: &'h Host, of: &Measurement) -> Vec<(&'h str, &'h MdArray)> {
-    let devices = stacked(host, of).into_iter();
+    let devices = stacked_devices(host, of).into_iter();
     devices.filter_map(|device| Some((device.name.as_str(), array(device)?))).collect()
 }
 
-/// The md array that a block device is.
+/// Returns the md array of a block device.
 pub(crate) fn array(device: &BlockDevice) -> Option<&MdArray> {
     match &device.kind {
         BlockKind::Md(array) => Some(array),
@@ -99,15 +99,15 @@ pub(crate) fn array(device: &BlockDevice) -> Option<&MdArray> {
     }
 }
 
-/// The name of the block device that a target is or lies on, without `/dev/`.
+/// Name of the block device that a target is or lies on, without `/dev/`.
 pub fn device_of<'m>(of: &'m Measurement, target: &'m str) -> &'m str {
-    // That of several files is told where it is one and the same.
+    // For several files it is recorded if all are on the same device.
     let name = of.conditions.device.as_deref().unwrap_or(target);
     name.strip_prefix("/dev/").unwrap_or(name)
 }
 
-/// The block devices that a measurement's targets are or lie on, each once.
-pub(crate) fn tops(of: &Measurement) -> Vec<&str> {
+/// Block devices that a measurement's targets are or lie on, without duplicates.
+pub(crate) fn target_devices(of: &Measurement) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for device in of.targets.iter().map(|target| device_of(of, target)) {
         if !all.contains(&device) {
@@ -117,17 +117,17 @@ pub(crate) fn tops(of: &Measurement) -> Vec<&str> {
     all
 }
 
-/// How many whole devices lie under a measurement's targets; what the host does
-/// not know counts as one.
+/// Number of whole devices below a measurement's targets; one that the host does not know counts as
+/// one.
 pub(crate) fn device_count(host: Option<&Host>, of: &Measurement) -> usize {
     let is_unknown = |top: &&str| host.is_none_or(|host| names_under(host, top).is_empty());
-    devices(host, of).len() + tops(of).into_iter().filter(is_unknown).count()
+    devices(host, of).len() + target_devices(of).into_iter().filter(is_unknown).count()
 }
 
-/// The drives (of what is no NVMe drive, the whole devices) under a target.
+/// Drives below a target; for devices that are not NVMe, the whole devices.
 pub(crate) fn drives_below<'a>(index: &Index<'a>, of: &Measurement, target: &str) -> Vec<&'a str> {
     let Some(host) = index.record().host() else { return Vec::new() };
-    // A file beside others does not say where it lies; measured alone it did.
+    // A file measured with others does not say where it is; measured alone it did.
     let alone = index.located(target).filter(|_| of.conditions.device.is_none());
     let device = device_of(alone.unwrap_or(of), target);
     let drive = |name| host.namespace(name).map_or(name, |(drive, _)| drive.name.as_str());
@@ -136,9 +136,8 @@ pub(crate) fn drives_below<'a>(index: &Index<'a>, of: &Measurement, target: &str
     all
 }
 
-/// The drives that lie under more than one of a measurement's targets, each
-/// once: these targets take turns there, and the sum of what each gives alone
-/// is no measure of them.
+/// Drives below more than one of a measurement's targets, without duplicates: these targets share
+/// the drive's time, so the sum of their separate figures is no reference.
 pub fn shared_drives<'a>(index: &Index<'a>, of: &Measurement) -> Vec<&'a str> {
     let (mut seen, mut shared): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for target in &of.targets {
@@ -151,14 +150,13 @@ pub fn shared_drives<'a>(index: &Index<'a>, of: &Measurement) -> Vec<&'a str> {
     shared
 }
 
-/// The one drive under a measurement's one target; `None` where there are
-/// several, none, or it is not known.
+/// The one drive below a measurement's only target; `None`: several, none, or not known.
 pub fn drive_under<'a>(record: &'a RunRecord, of: &Measurement) -> Option<&'a Drive> {
     let [target] = of.targets.as_slice() else { return None };
     place(record.host(), of, target).drive
 }
 
-/// The capacities by which a drive may be sold: its own, and its namespaces' sum.
+/// Capacities by which a drive may be sold: its own, and the sum of its namespaces.
 pub(crate) fn capacities(drive: &Drive) -> Vec<Bytes> {
     let namespaces: u64 = drive
         .namespaces
@@ -169,12 +167,12 @@ pub(crate) fn capacities(drive: &Drive) -> Vec<Bytes> {
     known.into_iter().flatten().filter(|bytes| bytes.0 > 0).collect()
 }
 
-/// What the drive's own link, the last of its path, is trained to.
+/// State of the drive's own link, the last of its path.
 pub(crate) fn own_link(host: &Host, drive: &Drive) -> Option<LinkState> {
     host.own_link(drive)?.current.value()
 }
 
-/// Names under which findings speak of a drive.
+/// Names by which findings refer to a drive.
 pub fn names(drive: &Drive) -> Vec<&str> {
     let namespaces = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
     let address = drive.address.get().map(String::as_str);
@@ -186,8 +184,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, array, partition};
 
-    /// Two drives, a stripe over both and a partition of the first; `targets`
-    /// measured at once.
+    /// Two drives, a stripe over both and a partition of the first; `targets` measured at once.
     fn measured(targets: &[&str], device: Option<&str>) -> RunRecord {
         let bench = Bench::new(2).measured().host(|host| {
             host.blocks.push(array(&["nvme0n1", "nvme1n1"]));
@@ -209,7 +206,7 @@ mod tests {
             ("md0", None, 2, ""),
             ("/mnt/a /mnt/b", Some("nvme1n1"), 1, "nvme1"),
             ("/mnt/a /mnt/b", Some("/dev/md0"), 2, "nvme0 nvme1"),
-            // Of what is not known nothing is shared.
+            // Unknown devices share nothing.
             ("/mnt/a /mnt/b", None, 2, ""),
             ("nvme0n1 sda", None, 2, ""),
         ];

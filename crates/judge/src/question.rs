@@ -1,19 +1,19 @@
-//! A run and what it is judged by, before anything is worked out.
+//! Input of a judgement: a run and its yardsticks.
 
 use iodyno_model::RunRecord;
 
 use crate::claims::ClaimBook;
 use crate::expectation::Expectation;
 
-/// A run, and what it is to be judged by.
+/// A run and its yardsticks.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The run.
     pub record: &'a RunRecord,
     /// Data sheets.
     pub claims: &'a ClaimBook,
-    /// An earlier run to compare with.
+    /// Earlier run to compare with.
     pub baseline: Option<&'a RunRecord>,
-    /// What the user expects of the machine.
+    /// The user's expectation of the machine.
     pub expect: Option<&'a Expectation>,
 }

@@ -1,40 +1,39 @@
-//! What the rules look at.
+//! Facts that the rules use.
 
 use iodyno_model::{Host, Measurement, Part, Profile, Rounds, RunRecord};
 
 use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
 use crate::index::{Index, span};
-use crate::place::{Place, bottoms, place};
+use crate::place::{Place, bottom_devices, place};
 use crate::question::Question;
 use crate::write_rates::WriteRates;
 use crate::yardsticks::{Compared, compare};
 
-/// How far rounds came on a target.
+/// Progress of the rounds on a target.
 type OnTarget<'a> = (&'a [String], Convergence);
 
-/// A question with what several rules need of it, worked out once.
+/// A question with the derived facts that several rules need.
 #[derive(Debug)]
 pub struct RuleContext<'a> {
     /// The question.
     pub question: &'a Question<'a>,
-    /// Each measurement that has a rate or latency to judge, held against
-    /// claims, peers and baseline.
+    /// Each measurement with a rate or latency to judge, compared with claims, peers and baseline.
     pub(crate) compared: Vec<Compared>,
-    /// Of a run in rounds when they are over, and how far they came on each target.
+    /// For a run in rounds: the criteria that end them, and the progress on each target.
     pub(crate) rounds: Option<(&'a Rounds, Vec<OnTarget<'a>>)>,
-    /// Of a run that `fit` made.
+    /// For a run of `fit`.
     pub(crate) profile: Option<Profile>,
-    /// How many writes of each size there were in a second.
+    /// Writes per second by size.
     pub(crate) write_rates: WriteRates<'a>,
-    /// What the kernel counted meanwhile.
+    /// Kernel counters during the measurements.
     counted: BySpan<'a>,
-    /// The run's measurements by what they are looked up by.
+    /// Index of the run's measurements.
     pub(crate) index: Index<'a>,
 }
 
 impl<'a> RuleContext<'a> {
-    /// Works out what rules need.
+    /// Derives the facts that rules need.
     pub fn gather(question: &'a Question<'a>) -> Self {
         let rounds = question.record.run.rounds.as_ref().map(|plan| {
             let found = Convergence::by_target(&plan.rounds, question.record);
@@ -44,11 +43,11 @@ impl<'a> RuleContext<'a> {
         let (compared, counted) = (compare(question, &index), Counted::all(&index));
         let write_rates = WriteRates::default();
         let profile = question.record.run.profile();
-        let facts = Self { question, compared, rounds, profile, write_rates, counted, index };
-        Self { write_rates: WriteRates::of(&facts), ..facts }
+        let context = Self { question, compared, rounds, profile, write_rates, counted, index };
+        Self { write_rates: WriteRates::of(&context), ..context }
     }
 
-    /// What a measurement was held against: those of [`Self::compared`], which are in order.
+    /// Returns the comparisons of a measurement; [`Self::compared`] is sorted by measurement.
     pub(crate) fn compared_of(&self, measurement: usize) -> &[Compared] {
         let from = self.compared.partition_point(|one| one.measurement < measurement);
         let to = self.compared.partition_point(|one| one.measurement <= measurement);
@@ -59,24 +58,24 @@ impl<'a> RuleContext<'a> {
         self.question.record
     }
 
-    /// The host at the start of the run; `None` also where it had no /sys, so that its devices are
-    /// not known.
+    /// Returns the host at the start of the run; `None` also if it had no /sys, so that its devices
+    /// are not known.
     pub(crate) fn host(&self) -> Option<&'a Host> {
         self.question.record.host().filter(|host| !host.no_sysfs)
     }
 
-    /// The same for a rule that cannot do without: what is missing, where it is.
+    /// Returns the host, for a rule that needs it; the error says what is missing.
     pub(crate) fn known_host(&self) -> Result<&'a Host, String> {
         self.host().ok_or_else(|| "the run holds no snapshot of the host's devices".into())
     }
 
-    /// Measurements that came to an end, with their index.
+    /// Returns finished measurements, with their index.
     pub(crate) fn finished(&self) -> impl Iterator<Item = (usize, &'a Measurement)> {
         let all = self.question.record.measurements.iter().enumerate();
         all.filter(|(_, measurement)| measurement.failure().is_none())
     }
 
-    /// What the kernel counted while a measurement ran.
+    /// Returns the kernel counters of a measurement.
     ///
     /// # Errors
     /// As of [`Counted::of`].
@@ -85,18 +84,17 @@ impl<'a> RuleContext<'a> {
         counted.transpose().map(|counted| counted?.as_ref()).map_err(Clone::clone)
     }
 
-    /// What one of a measurement's targets is and stands on.
+    /// Locates one of a measurement's targets.
     pub(crate) fn place(&self, of: &Measurement, target: &str) -> Place<'a> {
         place(self.host(), of, target)
     }
 
-    /// Names for a finding about a measurement: its targets, and the drives
-    /// that are one of them.
+    /// Names for a finding about a measurement: its targets, and the drives that are targets.
     pub(crate) fn subjects(&self, of: &Measurement) -> Vec<String> {
         self.with_drives(of, of.targets.clone())
     }
 
-    /// The same of those of several targets that are to blame; all where none is known to be.
+    /// The same for the targets whose part is to blame; all targets if none is known to be.
     pub(crate) fn to_blame(&self, of: &Measurement, is_its: impl Fn(&Part) -> bool) -> Vec<String> {
         let blamed = of.parts.iter().filter(|part| part.clone.is_none() && is_its(part));
         let blamed: Vec<String> = blamed.map(|part| part.target.clone()).collect();
@@ -117,17 +115,17 @@ impl<'a> RuleContext<'a> {
     }
 }
 
-/// How many bytes of its targets offsets were taken from, each target once.
-pub(crate) fn reach_bytes(facts: &RuleContext<'_>, of: &Measurement) -> Option<u64> {
+/// Size of the range that offsets were taken from, bytes, each target once.
+pub(crate) fn reach_bytes(context: &RuleContext<'_>, of: &Measurement) -> Option<u64> {
     if !of.conditions.ranges.is_empty() {
         let lengths = of.conditions.ranges.iter().map(|(_, length)| *length);
         return Some(lengths.fold(0, u64::saturating_add));
     }
     let size = || of.workload.options.get("size")?.parse().ok();
     let devices = || {
-        let targets = || of.targets.iter().map(|target| facts.place(of, target));
+        let targets = || of.targets.iter().map(|target| context.place(of, target));
         let whole = targets().all(|place| place.whole) && !of.targets.is_empty();
-        let all = bottoms(facts.host()?, of);
+        let all = bottom_devices(context.host()?, of);
         let sizes = all.iter().map(|device| Some(device.size.get()?.0));
         sizes.sum::<Option<u64>>().filter(|_| whole)
     };

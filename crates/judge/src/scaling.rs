@@ -1,24 +1,23 @@
-//! Scaling: from how many drives on another one brings nothing more.
+//! Scaling: the number of drives from which one more adds nothing.
 
 use iodyno_model::{Estimate, Measurement, Metric, Scaling, format_mb_per_s};
 
 use crate::convergence::{figure, is_whole};
 
-/// How the aggregate of one point grows with the number of drives.
+/// Growth of one point's aggregate with the number of drives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Growth {
-    /// Bytes per second of 1, 2, ... drives at once; ends where one is not known.
+    /// Bytes per second of 1, 2, ... drives at once; ends at the first that is not known.
     pub aggregates: Vec<f64>,
-    /// The number of drives to which another one brought too little; `None`:
-    /// each brought what was asked.
+    /// Number of drives to which one more added too little; `None`: each added enough.
     pub stopped_at: Option<usize>,
-    /// The intervals of what was measured there leave it open.
+    /// The intervals of those measurements leave it open.
     pub is_doubtful: bool,
 }
 
 impl Growth {
-    /// Of measurements of one point, in any order. Of several on as many
-    /// drives the mean counts.
+    /// Computed from measurements of one point, in any order; the mean of several on the same
+    /// number of drives.
     pub fn of<'m>(
         asked: &Scaling,
         measurements: impl Iterator<Item = &'m Measurement> + Clone,
@@ -38,7 +37,7 @@ impl Growth {
             };
             mean(on(drives).map(of_one))
         };
-        // The most that another one may have brought.
+        // The most that one more may have added.
         let most = |drives: usize| {
             Some(bound(drives + 1, Estimate::high)? - bound(drives, Estimate::low)?)
         };
@@ -47,8 +46,8 @@ impl Growth {
         Self { aggregates, stopped_at, is_doubtful }
     }
 
-    /// Where it stopped growing and at what aggregate, as a sentence about the
-    /// point `name`; `None`: fewer than two drives are known.
+    /// Describes where it stopped growing and at what aggregate, as a sentence about the point
+    /// `name`; `None`: fewer than two drives are known.
     pub fn sentence(&self, name: &str) -> Option<String> {
         let [alone, _, ..] = self.aggregates.as_slice() else { return None };
         let at = |drives: usize| self.aggregates.get(drives.checked_sub(1)?).copied();
@@ -85,7 +84,7 @@ impl Growth {
     }
 }
 
-/// The mean of values that are all known.
+/// Mean of values; `None` if one is not known.
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let values: Vec<f64> = values.collect::<Option<_>>()?;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -98,7 +97,7 @@ mod tests {
     use super::*;
     use crate::testing::Bench;
 
-    /// A measurement on 1, 2, ... drives with these aggregates, bytes per second.
+    /// Measurements on 1, 2, ... drives with these aggregates, bytes per second.
     fn measured(aggregates: &[f64]) -> Vec<Measurement> {
         let record = Bench::new(1).measured().record();
         let first = record.measurements.first().unwrap();
@@ -137,7 +136,7 @@ mod tests {
         let found = Growth::of(&Scaling::default(), all.iter());
         assert_eq!((found.stopped_at, found.is_doubtful), (Some(3), true));
         assert!(found.sentence("read").unwrap().contains("leave that open"));
-        // The 21st of 20 equal drives is a twentieth more, and all that it can bring.
+        // With 20 equal drives the 21st adds a twentieth, and that is all it can add.
         let many: Vec<f64> = (1..=24).map(|n| f64::from(n) * 1e9).collect();
         assert_eq!(growth(&many).stopped_at, None);
         assert!(growth(&many).sentence("x").unwrap().contains("grew up to 24 drives"));
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_ends_what_is_known() {
+    fn a_failed_measurement_ends_the_aggregates() {
         let mut all = measured(&[4e9, 8e9, 8e9]);
         all[1].end = iodyno_model::EndReason::Failed("gone".into());
         let found = Growth::of(&Scaling::default(), all.iter());

@@ -1,11 +1,11 @@
-//! What makes I/Os the same.
+//! Defines when I/Os are of the same kind.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::Workload;
 
-/// Options that make another workload, and the default of each that counts as
-/// not set. All others are conditions, which may differ.
+/// Options that make another workload, and the default of each that counts as not set. All others
+/// are conditions, which may differ.
 const SHAPE: [(&str, &str); 20] = [
     ("bs", ""),
     ("bsrange", ""),
@@ -29,19 +29,19 @@ const SHAPE: [(&str, &str); 20] = [
     ("verify", "0"),
 ];
 
-/// Whether an option makes another workload.
-pub(crate) fn is_of_shape(option: &str) -> bool {
+/// Returns true if an option makes another workload.
+pub(crate) fn is_workload_option(option: &str) -> bool {
     SHAPE.iter().any(|(name, _)| *name == option)
 }
 
-/// What the I/Os of a workload are, in whatever depth and by however many jobs.
+/// Kind of a workload's I/Os, for any depth and number of jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Shape<'a> {
     rw: Option<&'a str>,
     bs: Option<u64>,
-    /// They are known to go through the page cache.
+    /// Known to go through the page cache.
     buffered: bool,
-    /// The options that make another workload, as they are set.
+    /// Options that make another workload, as set.
     pub(crate) options: BTreeMap<&'static str, &'a str>,
 }
 
@@ -49,9 +49,9 @@ impl<'a> Shape<'a> {
     pub(crate) fn of(workload: &'a Workload) -> Self {
         let set = SHAPE.into_iter().filter_map(|(name, default)| {
             let value = workload.options.get(name)?.as_str();
-            // A size that is known stands in its own place.
-            let is_told = name == "bs" && workload.bs.is_some();
-            (value != default && !is_told).then_some((name, value))
+            // A known size is in `bs`.
+            let is_in_bs = name == "bs" && workload.bs.is_some();
+            (value != default && !is_in_bs).then_some((name, value))
         });
         Self {
             rw: workload.rw.as_deref(),
@@ -61,13 +61,13 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The same with blocks of any size.
+    /// The same for blocks of any size.
     pub(crate) fn of_any_size(self) -> Self {
         Self { bs: None, ..self }
     }
 }
 
-/// A workload with nothing but what figures have to share to be held against each other: what its I/Os are, and
+/// Reduces a workload to what must be equal for figures to be compared: the kind of its I/Os, and
 /// depth and jobs unless the depth was searched for.
 pub fn comparable(workload: &Workload, is_searched: bool) -> Workload {
     let Shape { buffered, options, .. } = Shape::of(workload);

@@ -4,14 +4,15 @@ use iodyno_model::{Clustering, DirectionResult, Histogram, LatencyKind};
 use iodyno_stats::quantile_interval::{is_shown, ranks_of_clustered};
 use iodyno_stats::{QuantileInterval, design_effect};
 
-/// Level at which the windows are asked how far latencies cluster.
+/// Confidence level at which the design effect is estimated from the windows.
 const LEVEL: f64 = 0.95;
 
-/// The quantile `q` of `bins`, ns, with its interval from order statistics at `level`, of latencies
-/// of which `effect` say as much as an independent one (`iodyno_stats::quantile_interval`): lower end of the
-/// bin that holds the lower rank, upper end of the one that holds the upper rank, within the extremes.
+/// Returns the quantile `q` of `bins`, ns, with its interval from order statistics at `level`;
+/// `effect` latencies carry as much information as one independent one
+/// (`iodyno_stats::quantile_interval`). The interval goes from the lower end of the bin with the
+/// lower rank to the upper end of the bin with the upper rank, within the extremes.
 ///
-/// `None` where there are too few latencies for an interval.
+/// `None` if there are too few latencies for an interval.
 pub fn tail(bins: &Histogram, effect: f64, q: f64, level: f64) -> Option<QuantileInterval> {
     let (low, high) = ranks_of_clustered(bins.count(), effect, q, level)?;
     let low_ns = Histogram::bounds(Histogram::index(bins.value_at_rank(low)?)).0;
@@ -22,10 +23,10 @@ pub fn tail(bins: &Histogram, effect: f64, q: f64, level: f64) -> Option<Quantil
     })
 }
 
-/// As [`tail`], of the latencies of `kind` in `result`, whose clusters are as it says, or else as
-/// its latencies over time show.
+/// As [`tail`], for the latencies of `kind` in `result`, with its recorded clustering, else that of
+/// its latencies over time.
 ///
-/// `None` also where neither is known.
+/// `None` also if neither is known.
 pub fn tail_of(
     result: &DirectionResult,
     kind: LatencyKind,
@@ -36,8 +37,8 @@ pub fn tail_of(
     tail(result.bins(kind)?, effect, percent / 100.0, level)
 }
 
-/// How far the latencies of `kind` in `result` come in clusters at a percentile; `None`: nobody
-/// kept them by windows of time.
+/// Returns how strongly the latencies of `kind` in `result` cluster at a percentile; `None`: not
+/// recorded by windows of time.
 pub fn clustering_of(
     result: &DirectionResult,
     kind: LatencyKind,
@@ -56,8 +57,8 @@ pub fn clustering_of(
     }
 }
 
-/// How far latencies come in clusters at each of `percents` that `bins` has enough latencies for,
-/// from `windows` of equal length, one behind the other, each of some histograms.
+/// Computes how strongly latencies cluster at each of `percents` for which `bins` has enough
+/// latencies, from consecutive `windows` of equal length, each of some histograms.
 pub fn clustering(
     bins: &Histogram,
     windows: &[Vec<&Histogram>],
@@ -69,13 +70,13 @@ pub fn clustering(
     let effect = |percent: f64| {
         let share = percent / 100.0;
         let bin = Histogram::index(bins.quantile_ns(share)?);
-        // The bin of the quantile counts as beyond it where that comes nearer to the share.
+        // The bin of the quantile counts as beyond it if that is nearer to the share.
         let beyond = |from: usize| bins.count_from(from) as f64 / bins.count() as f64;
         let off = |from: usize| (beyond(from) - (1.0 - share)).abs();
         let is_split = |from: &usize| beyond(*from) > 0.0 && beyond(*from) < 1.0;
         let nearest = [bin, bin + 1].into_iter().filter(is_split);
         let Some(from) = nearest.min_by(|a, b| off(*a).total_cmp(&off(*b))) else {
-            // All are in one bin, and every rank is.
+            // All are in one bin, as is every rank.
             return Some(1.0);
         };
         let slow = |window: &Vec<&Histogram>| {
@@ -91,7 +92,8 @@ pub fn clustering(
 mod tests {
     use super::*;
 
-    /// 100 windows of 1000 latencies each, 20 in the mean being slow: evenly, or 200 in each tenth.
+    /// 100 windows of 1000 latencies each, a mean of 20 being slow: evenly, or 200 in every tenth
+    /// window.
     fn windows(in_clusters: bool) -> Vec<Histogram> {
         let slow = |n: u64| match in_clusters {
             true if n % 10 == 3 => 200,
@@ -152,7 +154,7 @@ mod tests {
         }
         let found = tail_of(&result, LatencyKind::Total, 99.0, 0.95).unwrap();
         assert!(found.low <= found.value && found.value <= found.high);
-        // What a measurement found of itself counts first.
+        // The measurement's own recorded clustering takes precedence.
         result.clustering = vec![Clustering { percent: 99.0, effect: None }];
         assert_eq!(tail_of(&result, LatencyKind::Total, 99.0, 0.95), None);
         // One bin holds all.

@@ -1,4 +1,4 @@
-//! A run in rounds by its measurement windows: each point once.
+//! Reduces a run in rounds to its measurement windows: each point once.
 
 use std::borrow::Cow;
 
@@ -7,19 +7,19 @@ use iodyno_model::{DirectionResult, Estimate, Measurement, Rounds, RunRecord};
 use crate::convergence::{Convergence, is_whole};
 use crate::shape::Shape;
 
-/// A run in which what was measured in each round stands once, as it was over the
-/// measurement window. Rounds are no repetitions: they follow each other on one
-/// drive in one state, so that their spread says nothing of another run's.
+/// A run in which each point measured in rounds appears once, averaged over the measurement window.
+/// Rounds are not repetitions: they follow each other on one drive in one state, so their spread
+/// says nothing about another run's.
 #[derive(Debug, Clone)]
 pub struct ByWindow<'r> {
-    /// The run; as it is where it has no rounds.
+    /// The reduced run; unchanged if it has no rounds.
     pub record: Cow<'r, RunRecord>,
-    /// Of each measurement in it, those of the run that it is of, by index.
+    /// For each of its measurements, the indices of those of the run that it is made of.
     pub of: Vec<Vec<usize>>,
 }
 
-/// `record` by its windows. Rounds without a window leave nothing, since what they
-/// come to is not known, and neither do points that only condition the drive.
+/// Reduces `record` to its windows. Rounds without a window are dropped, since they have no result,
+/// and so are points that only condition the drive.
 pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
     let all = || record.measurements.iter().enumerate();
     let Some(plan) = &record.run.rounds else {
@@ -62,8 +62,8 @@ pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
     ByWindow { record: Cow::Owned(record), of }
 }
 
-/// Whether a measurement only brings the drive into the state in which what is
-/// tracked is measured: it does the same, and is not what is tracked.
+/// Returns true if a measurement only conditions the drive for the tracked points: it has the same
+/// load, but is not tracked.
 fn is_conditioning(rounds: &Rounds, all: &[Measurement], of: &Measurement) -> bool {
     let load = |one: &Measurement| (one.workload.iodepth, one.workload.numjobs);
     let does_the_same = |other: &Measurement| {
@@ -74,7 +74,7 @@ fn is_conditioning(rounds: &Rounds, all: &[Measurement], of: &Measurement) -> bo
     !rounds.tracks(&of.name) && all.iter().any(does_the_same)
 }
 
-/// The mean of the rounds of a point, with the latencies of all of them; `None` of none.
+/// Mean of a point's rounds, with the latencies of all of them; `None` without rounds.
 fn average(rounds: &[&Measurement]) -> Option<Measurement> {
     let last = *rounds.last()?;
     let of_direction = |result: &DirectionResult| {
@@ -114,7 +114,7 @@ fn mean(rounds: &[&DirectionResult]) -> DirectionResult {
         latency_mean: estimate(&|one| one.latency_mean),
         ..DirectionResult::unknown(rounds[0].direction)
     };
-    // Bins of some rounds alone are no distribution of the window.
+    // Bins of only some rounds are not the distribution of the window.
     if rounds.iter().all(|one| one.latency.count() > 0) {
         rounds.iter().for_each(|one| mean.latency.merge(&one.latency));
     }

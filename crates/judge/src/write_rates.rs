@@ -1,4 +1,4 @@
-//! How many writes of each block size a drive does in a second.
+//! Writes per second of a drive by block size.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,35 +9,37 @@ use crate::measured::is_paced;
 use crate::outstanding::outstanding;
 use crate::rule_context::RuleContext;
 
-/// With fewer outstanding the time of a single I/O sets the rate, which hardly depends on its size.
+/// With fewer outstanding, the latency of a single I/O sets the rate, which hardly depends on its
+/// size.
 const BUSY: f64 = 16.0;
 
-/// Writes a second, where nothing but the drive limits them.
-pub(crate) fn rate(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
-    // What a hypervisor limits by the count costs as much by that.
-    let throttled = of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
+/// Writes per second; `None` if something other than the drive may limit them.
+pub(crate) fn rate(context: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
+    // A hypervisor's limit on the number of I/Os would look like a cost per write.
+    let throttled =
+        of.targets.iter().any(|target| context.place(of, target).virtual_disk.is_some());
     let busy = outstanding(of).is_some_and(|count| count >= BUSY);
-    let cpu = limiter::saturated(facts.host(), of) == Some(true);
+    let cpu = limiter::saturated(context.host(), of) == Some(true);
     let known = busy && !cpu && !throttled && !is_paced(of) && of.conditions.punted != Some(true);
     known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
 }
 
-/// What has to be equal but the block size: targets, and fio's `rw`.
+/// Equal but for the block size: targets and fio's `rw`.
 type Key<'a> = (&'a [String], Option<&'a str>);
 
 fn key(of: &Measurement) -> Key<'_> {
     (&of.targets, of.workload.rw.as_deref())
 }
 
-/// Writes a second by block size, in ascending order.
+/// Writes per second by block size, in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct WriteRates<'a>(HashMap<Key<'a>, BTreeMap<u64, Vec<f64>>>);
 
 impl<'a> WriteRates<'a> {
-    pub(crate) fn of(facts: &RuleContext<'a>) -> Self {
+    pub(crate) fn of(context: &RuleContext<'a>) -> Self {
         let mut all: HashMap<_, BTreeMap<_, Vec<_>>> = HashMap::new();
-        for (_, of) in facts.finished() {
-            if let Some((bs, rate)) = of.workload.bs.zip(rate(facts, of)) {
+        for (_, of) in context.finished() {
+            if let Some((bs, rate)) = of.workload.bs.zip(rate(context, of)) {
                 all.entry(key(of)).or_default().entry(bs).or_default().push(rate);
             }
         }

@@ -1,5 +1,5 @@
-//! A measurement held against its claim, its peers, the baseline and, for
-//! several drives at once, the sum of each alone.
+//! Compares a measurement with its claim, its peers, the baseline and, for several drives at once,
+//! the sum of each alone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::against_claim::{against_claim, claimed, depth_limiter, found_limiters
 use crate::ceiling::ceiling;
 use crate::claims::claim_of;
 use crate::cliff::Cliff;
-use crate::control_group::held_back;
+use crate::control_group::cgroup_effect;
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
@@ -23,26 +23,26 @@ use crate::place::{capacities, own_link, place, shared_drives};
 use crate::question::Question;
 use crate::shape::comparable;
 
-/// Below this share of the claim a rate is too low.
-pub(crate) const CLAIM: f64 = 0.9;
-/// Above this share of the claim a rate is doubted.
-pub(crate) const DOUBTED: f64 = 1.25;
-/// More than this below peers or baseline is doubtful …
+/// A rate below this share of the claim is too low.
+pub(crate) const LEAST_OF_CLAIM: f64 = 0.9;
+/// A rate above this share of the claim is doubtful.
+pub(crate) const DOUBTFUL_CLAIM: f64 = 1.25;
+/// More than this below peers or baseline is a warning.
 pub(crate) const UNLIKE_WARN: f64 = 0.10;
-/// … and more than this is wrong.
+/// More than this below peers or baseline is a failure.
 pub(crate) const UNLIKE_FAIL: f64 = 0.25;
-/// Drives that make peers, the judged one included.
-pub const PEERS: usize = 3;
+/// Minimum number of peers, the judged drive included.
+pub const LEAST_PEERS: usize = 3;
 
-/// A measurement's figure beside one yardstick.
+/// A measurement's figure compared with one yardstick.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
-    /// The figure over the yardstick's.
+    /// Figure divided by the yardstick's.
     pub(crate) ratio: f64,
-    /// Its share of the yardstick, and why the verdict is no worse.
+    /// Share of the yardstick, and why the verdict is no worse.
     pub(crate) reason: Basis,
-    /// Why a claim is none for it.
+    /// Why a claim does not apply.
     pub(crate) below_saturation: Option<BelowSaturation>,
 }
 
@@ -51,13 +51,13 @@ impl Judgement {
         Self { verdict, ratio, reason: Basis::share(of, ratio), below_saturation: None }
     }
 
-    /// The same, with more to be read behind its share.
+    /// The same, with text appended to its reason.
     pub(crate) fn with(self, more: impl AsRef<str>) -> Self {
         Self { reason: self.reason.with(more), ..self }
     }
 }
 
-/// A measurement's figure beside all of its yardsticks.
+/// A measurement's figure compared with all of its yardsticks.
 #[derive(Debug, Clone)]
 pub(crate) struct Compared {
     /// Index into the run's measurements.
@@ -66,32 +66,32 @@ pub(crate) struct Compared {
     pub(crate) estimate: Estimate,
     pub(crate) ceiling: Option<(f64, String)>,
     pub(crate) claim: Option<(ClaimFigure, Judgement)>,
-    /// What held it back besides the drive.
+    /// Limits besides the drive.
     pub(crate) limiters: Vec<String>,
-    /// Median of the peers and of itself, and how many they are.
+    /// Median of the peers and itself, and their number.
     pub(crate) peers: Option<(f64, u32, Judgement)>,
     pub(crate) baseline: Option<(Estimate, Judgement)>,
-    /// Sum of each alone.
+    /// Sum of each target alone.
     pub(crate) alone: Option<(f64, Judgement)>,
-    /// What the yardsticks are lacking for, where there is none.
+    /// Why there is no yardstick.
     pub(crate) unjudged: String,
 }
 
 impl Compared {
-    /// What it was held against, in the order in which yardsticks count.
-    pub(crate) fn held(&self) -> impl Iterator<Item = &Judgement> {
-        let claim = self.claim.as_ref().map(|(_, held)| held);
-        let peers = self.peers.as_ref().map(|(_, _, held)| held);
-        let baseline = self.baseline.as_ref().map(|(_, held)| held);
-        let alone = self.alone.as_ref().map(|(_, held)| held);
+    /// Judgements, in the order of the yardsticks' precedence.
+    pub(crate) fn judgements(&self) -> impl Iterator<Item = &Judgement> {
+        let claim = self.claim.as_ref().map(|(_, judgement)| judgement);
+        let peers = self.peers.as_ref().map(|(_, _, judgement)| judgement);
+        let baseline = self.baseline.as_ref().map(|(_, judgement)| judgement);
+        let alone = self.alone.as_ref().map(|(_, judgement)| judgement);
         [claim, peers, baseline, alone].into_iter().flatten()
     }
 }
 
-/// Every measurement of a run that has a figure, held against its yardsticks.
+/// Compares every measurement that has a figure with its yardsticks.
 pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compared> {
     let record = question.record;
-    // What an application needs is no drive's claim.
+    // An application's requirement is not a drive's claim.
     if record.run.kind == RunKind::Fit {
         return Vec::new();
     }
@@ -109,15 +109,15 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
         let mut claim = None;
         let mut against_peers = None;
         let mut unjudged = "no claim, peers or baseline".to_owned();
-        // Reads and writes go over a link in opposite directions, so their sum has no such bound.
+        // Reads and writes use opposite directions of a link, so their sum has no such bound.
         let ceiling = if is_70_30(of) { None } else { ceiling(index, of, metric) };
         if let [target] = of.targets.as_slice() {
             let place = place(host, of, target);
-            let lasting = lasting(of, metric, estimate);
+            let lasting = lasting_level(of, metric, estimate);
             let judged = lasting.as_ref().map_or(estimate, |lasting| lasting.rate);
-            let level = |held: Judgement| match &lasting {
-                Some(lasting) => lasting.level(held),
-                None => held,
+            let level = |judgement: Judgement| match &lasting {
+                Some(lasting) => lasting.level(judgement),
+                None => judgement,
             };
             limiters = found_limiters(index, of, &place);
             let sheet = place.drive.and_then(|drive| claim_of(question.claims, drive));
@@ -127,13 +127,13 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
                     limiters.push(why);
                 }
                 limiters.extend(depth_limiter(of, metric, &figure));
-                let held =
+                let judgement =
                     against_claim(&index.depths, sheet, &figure, of, metric, judged, &limiters);
-                Some((figure, level(held)))
+                Some((figure, level(judgement)))
             });
-            against_peers = peers
-                .against(at, metric, judged)
-                .map(|(median, count, held)| (median, count, excused(index, of, level(held))));
+            against_peers = peers.against(at, metric, judged).map(|(median, count, judgement)| {
+                (median, count, excused(index, of, level(judgement)))
+            });
             if let Some(whose) = &place.virtual_disk {
                 unjudged = format!("a virtual disk ({whose}): its limits are a contract's");
             }
@@ -165,7 +165,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
                     let made = (Step::of(of, &searched), identity(record, of));
                     baseline.against(&made, metric, estimate)
                 })
-                .map(|(earlier, held)| (earlier, excused(index, of, held))),
+                .map(|(earlier, judgement)| (earlier, excused(index, of, judgement))),
             alone,
             unjudged,
         })
@@ -173,42 +173,42 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
     .collect()
 }
 
-/// The level that a rate of reads fell to: what it is held to, since the mean of two levels is the
-/// rate of neither, and its interval holds both.
-struct Lasting {
+/// Level that a read rate fell to. It is judged instead of the mean of the two levels, which is the
+/// rate of neither and has an interval that contains both.
+struct LastingLevel {
     rate: Estimate,
-    /// Of the measurement, the mean over the level.
+    /// Mean rate of the measurement divided by the level.
     mean: f64,
     at_ns: u64,
 }
 
-/// The lasting level of a measurement whose rate fell. Writes fall where a cache is full, which is
-/// how drives are made.
-fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> {
+/// Returns the lasting level of a measurement whose rate fell. Writes are excluded: they fall by
+/// design when a cache is full.
+fn lasting_level(of: &Measurement, metric: Metric, mean: Estimate) -> Option<LastingLevel> {
     let [result] = of.total.as_slice() else { return None };
     if metric == Metric::LatencyMean || result.direction != Direction::Read || is_paced(of) {
         return None;
     }
     let cliff = Cliff::of(of, result)?;
     let share = cliff.after_bytes_per_s / result.bandwidth?.value;
-    (share < 1.0).then(|| Lasting {
+    (share < 1.0).then(|| LastingLevel {
         rate: Estimate::bare(mean.value * share),
         mean: 1.0 / share,
         at_ns: cliff.at_ns,
     })
 }
 
-impl Lasting {
-    /// A drive is not replaced for what happened once: it warns at most.
-    fn level(&self, held: Judgement) -> Judgement {
+impl LastingLevel {
+    /// Lowers FAIL to WARN: a drive is not replaced for a single event.
+    fn level(&self, judgement: Judgement) -> Judgement {
         let from = format_duration_ns(self.at_ns as f64);
-        let whole = percent(held.ratio * self.mean);
-        Judgement { verdict: held.verdict.min(Verdict::Warn), ..held }
+        let whole = percent(judgement.ratio * self.mean);
+        Judgement { verdict: judgement.verdict.min(Verdict::Warn), ..judgement }
             .with(format!(", from {from} on ({whole} on the whole)"))
     }
 }
 
-/// What was done: of one name it may be something else on another drive, or another day.
+/// Name and workload: under one name, these may differ between drives or days.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Step<'a> {
     name: &'a str,
@@ -216,14 +216,14 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    /// A measurement of a run in which these were `searched` for.
+    /// The step of a measurement, given the names of steps with a depth search.
     fn of(of: &'a Measurement, searched: &BTreeSet<&str>) -> Self {
         let is_searched = searched.contains(of.name.as_str());
         Self { name: &of.name, load: comparable(&of.workload, is_searched) }
     }
 }
 
-/// What makes drives peers besides the step.
+/// Properties that peers have in common, besides the step.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Kind {
     model: String,
@@ -250,9 +250,9 @@ fn kind<'h>(host: &'h Host, of: &Measurement) -> Option<(Kind, &'h str)> {
 
 /// Measurements of equal drives in the same step, by the metric that they are judged by.
 struct Peers<'a> {
-    /// Of each group the first figure of each drive.
+    /// Each drive's first figure, by group.
     groups: Vec<Vec<(&'a str, Estimate)>>,
-    /// By measurement its group and drive.
+    /// Group and drive of each measurement.
     of: Vec<Option<(usize, &'a str)>>,
 }
 
@@ -280,8 +280,8 @@ impl<'a> Peers<'a> {
         peers
     }
 
-    /// Of a measurement, which is taken to have given `estimate`: median, drives, and what it
-    /// is beside them.
+    /// Compares a measurement with its peers, taking `estimate` as its figure: median, number of
+    /// drives, judgement.
     fn against(
         &self,
         measurement: usize,
@@ -290,18 +290,18 @@ impl<'a> Peers<'a> {
     ) -> Option<(f64, u32, Judgement)> {
         let (group, drive) = self.of[measurement]?;
         let group = &self.groups[group];
-        if group.len() < PEERS {
+        if group.len() < LEAST_PEERS {
             return None;
         }
         let others = group.iter().filter(|(other, _)| *other != drive).map(|(_, theirs)| *theirs);
         let all: Vec<Estimate> = others.chain([estimate]).collect();
-        let (reference, held) = against_median(metric, estimate, &all)?;
-        Some((reference, all.len() as u32, held))
+        let (reference, judgement) = against_median(metric, estimate, &all)?;
+        Some((reference, all.len() as u32, judgement))
     }
 }
 
-/// A figure against the median of `all`, its own included: of three, one that
-/// is far too fast must not make the other two look slow.
+/// Compares a figure with the median of `all`, its own included: if one of three is far too fast,
+/// it must not make the other two look slow.
 fn against_median(
     metric: Metric,
     estimate: Estimate,
@@ -311,13 +311,13 @@ fn against_median(
     Some((reference, against(metric, estimate, reference, bounds)?))
 }
 
-/// The median of figures, and of the ends of their intervals.
+/// Median of the figures, and of the ends of their intervals.
 pub(crate) fn median_of(all: &[Estimate]) -> Option<(f64, (f64, f64))> {
     let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
     Some((of_all(|estimate| estimate.value)?, (of_all(Estimate::low)?, of_all(Estimate::high)?)))
 }
 
-/// A figure against such a median.
+/// Compares a figure with such a median.
 pub(crate) fn against(
     metric: Metric,
     estimate: Estimate,
@@ -327,8 +327,8 @@ pub(crate) fn against(
     unlike(metric, estimate, median, bounds, Yardstick::Peers)
 }
 
-/// Below (latencies: above) a reference by more than 10 % with disjoint
-/// intervals is a warning, by more than 25 % a failure; latencies warn at most.
+/// Compares a figure with a reference: more than 10 % below (latencies: above) it with disjoint
+/// intervals is a warning, more than 25 % a failure; latencies warn at most.
 fn unlike(
     metric: Metric,
     estimate: Estimate,
@@ -355,20 +355,19 @@ fn unlike(
     Some(Judgement::new(verdict, whose, ratio))
 }
 
-/// A drive that somebody else used meanwhile, or that a control group held back, is no slow
-/// drive: it warns at most.
-fn excused(index: &Index<'_>, of: &Measurement, held: Judgement) -> Judgement {
-    let held_back = || held_back(index, of).ok().flatten().map(|held| held.to_string());
-    match limiter::other_io(of).flatten().or_else(held_back) {
-        Some(why) if held.verdict == Verdict::Fail => {
-            Judgement { verdict: Verdict::Warn, ..held }.with(format!("; {why}"))
+/// Lowers FAIL to WARN for a drive with other I/O, or limited by a control group.
+fn excused(index: &Index<'_>, of: &Measurement, judgement: Judgement) -> Judgement {
+    let cgroup_effect = || cgroup_effect(index, of).ok().flatten().map(|effect| effect.to_string());
+    match limiter::other_io(of).flatten().or_else(cgroup_effect) {
+        Some(why) if judgement.verdict == Verdict::Fail => {
+            Judgement { verdict: Verdict::Warn, ..judgement }.with(format!("; {why}"))
         }
-        _ => held,
+        _ => judgement,
     }
 }
 
-/// What a measurement was made on, so that another run's can be found again:
-/// serial numbers of drives, names of everything else.
+/// Identity of a measurement's targets, to find them in another run: serial numbers of drives,
+/// names of everything else.
 pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
     let mut all: Vec<String> = of
         .targets
@@ -383,10 +382,10 @@ pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
     all
 }
 
-/// An earlier run: by the step and what it was made on, what was measured.
-struct Baseline<'a>(HashMap<Made<'a>, Vec<(Metric, Estimate)>>);
+/// An earlier run: figures by step and identity.
+struct Baseline<'a>(HashMap<BaselineKey<'a>, Vec<(Metric, Estimate)>>);
 
-type Made<'a> = (Step<'a>, Vec<String>);
+type BaselineKey<'a> = (Step<'a>, Vec<String>);
 
 impl<'a> Baseline<'a> {
     fn of(record: &'a RunRecord) -> Self {
@@ -401,26 +400,26 @@ impl<'a> Baseline<'a> {
 
     fn against(
         &self,
-        made: &Made<'_>,
+        made: &BaselineKey<'_>,
         metric: Metric,
         estimate: Estimate,
     ) -> Option<(Estimate, Judgement)> {
         let same = self.0.get(made)?;
         let (_, theirs) = *same.iter().find(|(their_metric, _)| *their_metric == metric)?;
         let bounds = (theirs.low(), theirs.high());
-        let held = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
-        Some((theirs, held))
+        let judgement = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
+        Some((theirs, judgement))
     }
 }
 
-/// Rates of several targets at once against the sum of each alone.
+/// Compares rates of several targets at once with the sum of each alone.
 fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<(f64, Judgement)> {
     if metric == Metric::LatencyMean {
         return None;
     }
     let (_, estimate) = figure(of)?;
     let alone = |target: &String| {
-        let single = index.of_step(&of.name, std::slice::from_ref(target)).first()?;
+        let single = index.named_on(&of.name, std::slice::from_ref(target)).first()?;
         let (_, estimate) = figure(single)?;
         Some(estimate)
     };

@@ -1,48 +1,50 @@
-//! First-order autoregression with an unknown coefficient: what a short correlated series says
-//! of its mean, and of one effect (a trend) in it.
+//! First-order autoregression with an unknown coefficient: inference on the mean of a short
+//! correlated series, and on one effect (a trend) in it.
 //!
 //! Model: `y_t = mean + effect * z_t + e_t`, `e_t = phi * e_{t-1} + sigma * w_t`, `w` standard
 //! normal, `e` stationary, `|phi| < 1`.
 //!
-//! With a hundred correlated samples, `phi` and with it the variance of the mean are poorly
-//! known, and an interval that plugs in one estimate of them is too narrow. So `phi` is not
-//! estimated but integrated out: for each `phi` of a grid, sigma and effect follow from generalised least
-//! squares and a Student t distribution is exact; the distributions are then weighted by
-//! the restricted (residual) likelihood of `phi`,
+//! With a hundred correlated samples, `phi` and with it the variance of the mean are poorly known,
+//! and an interval that plugs in one estimate of them is too narrow. So `phi` is not estimated but
+//! integrated out: for each `phi` of a grid, sigma and effect follow from generalised least squares
+//! and a Student t distribution is exact; the distributions are then weighted by the restricted
+//! (residual) likelihood of `phi`,
 //!
 //! `L(phi) = |Q|^(1/2) |X'QX|^(-1/2) RSS(phi)^(-(m-k)/2)`, `|Q| = 1 - phi^2`,
 //!
 //! (Q: the tridiagonal inverse correlation matrix up to sigma, X: the k regressors, m: values)
-//! times a prior `(1 - phi^2)^(-1/4)`: the geometric mean of the reference prior
-//! `(1 - phi^2)^(-1/2)`, which covers too much for short series, and of the uniform one, which
-//! covers too little near phi = 1. The grid is uniform in `theta`, `phi = sin theta`.
-//! Sources: Zellner, Tiao, "Bayesian analysis of the regression model with autocorrelated
-//! errors", JASA 59 (1964); Berger, Yang, "Noninformative priors and Bayesian testing for the
-//! AR(1) model", Econometric Theory 10 (1994). That the result covers as a confidence interval
-//! should is not taken from there but shown by simulation (tests/coverage.rs).
+//! times a prior `(1 - phi^2)^(-1/4)`: the geometric mean of the reference prior `(1 -
+//! phi^2)^(-1/2)`, which over-covers for short series, and of the uniform one, which under-covers
+//! near phi = 1. The grid is uniform in `theta`, `phi = sin theta`. Sources: Zellner, Tiao,
+//! "Bayesian analysis of the regression model with autocorrelated errors", JASA 59 (1964); Berger,
+//! Yang, "Noninformative priors and Bayesian testing for the AR(1) model", Econometric Theory 10
+//! (1994). These do not show that the result has the coverage of a confidence interval; simulation
+//! does (tests/coverage.rs).
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::f64::consts::PI;
 
-/// Points of the grid over theta. The likelihood of m values has a standard deviation of about
-/// `m^(-1/2)` in theta; with at most 100 batch means that is one step of the grid, and the
-/// midpoint rule is accurate to 1e-8 for a bell of that width.
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::mean;
+
+/// Number of grid points over theta. The likelihood of m values has a standard deviation of about
+/// `m^(-1/2)` in theta; with at most 100 batch means that is one step of the grid, and the midpoint
+/// rule is accurate to 1e-8 for a bell of that width.
 const GRID: usize = 32;
 
-/// Exponent of `1 - phi^2` that the prior has over the grid, which is uniform in theta: 0 is the
+/// Exponent of `1 - phi^2` in the prior over the grid, which is uniform in theta: 0 is the
 /// reference prior, 1/2 the uniform one.
 const PRIOR_EXPONENT: f64 = 0.25;
 
-/// Components with less weight than this share of the greatest cannot change a probability that
-/// is ever looked at.
+/// Components below this share of the greatest weight do not affect any relevant probability.
 const NEGLIGIBLE: f64 = 1e-7;
 
-/// What the series says if `phi` has this value, and how probable that is.
+/// Conditional fit for one value of `phi`, and its probability.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Component {
     /// Probability of this value of phi; all components sum to 1.
     pub(crate) weight: f64,
-    /// The coefficient of correlation of neighbours.
+    /// Correlation of neighbours.
     pub(crate) phi: f64,
     /// Standard deviation of the innovations.
     pub(crate) sigma: f64,
@@ -61,13 +63,13 @@ pub(crate) struct Fit {
 
 /// `u' Q v` for every phi, from three sums: `a - 2 phi c + phi^2 b`.
 #[derive(Debug, Clone, Copy)]
-struct Form {
+struct QuadraticForm {
     a: f64,
     b: f64,
     c: f64,
 }
 
-impl Form {
+impl QuadraticForm {
     fn new(u: &[f64], v: &[f64]) -> Self {
         let n = u.len();
         let dot = |from: usize, to: usize| (from..to).map(|t| u[t] * v[t]).sum::<f64>();
@@ -80,11 +82,11 @@ impl Form {
     }
 }
 
-/// Fits the model to `values`, with an effect along `regressor` where one is given (same
-/// length, not constant).
+/// Fits the model to `values`, with an effect along `regressor` if given (same length, not
+/// constant).
 ///
-/// `None` where nothing can be said: fewer values than one more than the regressors, or no
-/// variation left after them.
+/// `None` if there are fewer values than the regressors plus one, or no variation remains after
+/// them.
 pub(crate) fn fit(values: &[f64], regressor: Option<&[f64]>) -> Option<Fit> {
     let m = values.len();
     let regressors = 1 + usize::from(regressor.is_some());
@@ -95,9 +97,15 @@ pub(crate) fn fit(values: &[f64], regressor: Option<&[f64]>) -> Option<Fit> {
     let y = centred(values);
     let ones = vec![1.0; m];
     let z = regressor.map(centred);
-    let (yy, y1, one) = (Form::new(&y, &y), Form::new(&y, &ones), Form::new(&ones, &ones));
-    let effect = z.as_ref().map(|z| (Form::new(z, z), Form::new(z, &y), Form::new(z, &ones)));
-    // Rounding leaves a residue of this size where there is no variation at all.
+    let (yy, y1, one) = (
+        QuadraticForm::new(&y, &y),
+        QuadraticForm::new(&y, &ones),
+        QuadraticForm::new(&ones, &ones),
+    );
+    let effect = z.as_ref().map(|z| {
+        (QuadraticForm::new(z, z), QuadraticForm::new(z, &y), QuadraticForm::new(z, &ones))
+    });
+    // Rounding error of this size remains without any variation.
     let scale = values.iter().fold(0.0_f64, |top, value| top.max(value.abs()));
     let nothing = m as f64 * (scale * 1e-12).powi(2);
 
@@ -105,7 +113,7 @@ pub(crate) fn fit(values: &[f64], regressor: Option<&[f64]>) -> Option<Fit> {
     let mut components = Vec::with_capacity(GRID);
     for step in 0..GRID {
         let phi = (PI * ((step as f64 + 0.5) / GRID as f64 - 0.5)).sin();
-        // The mean is swept out of y and z first, then z out of y.
+        // Sweep the mean out of y and z first, then z out of y.
         let one_one = one.at(phi);
         let y_one = y1.at(phi);
         let mut rss = yy.at(phi) - y_one * y_one / one_one;
@@ -145,8 +153,8 @@ pub(crate) fn fit(values: &[f64], regressor: Option<&[f64]>) -> Option<Fit> {
 }
 
 impl Fit {
-    /// Half the width of the interval of `level` around an estimate whose standard error, given
-    /// a component, is `se`.
+    /// Returns the half-width of the interval at `level` around an estimate with standard error
+    /// `se`, given a component.
     pub(crate) fn half_width(&self, level: f64, se: impl Fn(&Component) -> f64) -> f64 {
         let scales: Vec<(f64, f64)> = self.components.iter().map(|c| (c.weight, se(c))).collect();
         let tail = (1.0 - level) / 2.0;
@@ -160,8 +168,8 @@ impl Fit {
         falling_root((least * t).ln(), (most * t).ln(), |log| excess(log.exp())).exp()
     }
 
-    /// The two-sided probability that chance alone takes an estimate this far from 0;
-    /// `estimate` gives value and standard error for a component.
+    /// Returns the two-sided p-value of an estimate against 0; `estimate` gives value and standard
+    /// error for a component.
     pub(crate) fn p_value(&self, estimate: impl Fn(&Component) -> (f64, f64)) -> f64 {
         let above: f64 = self
             .components
@@ -174,7 +182,7 @@ impl Fit {
         (2.0 * above.min(1.0 - above)).clamp(0.0, 1.0)
     }
 
-    /// The mean of `of` over the components.
+    /// Returns the weighted mean of `of` over the components.
     pub(crate) fn average(&self, of: impl Fn(&Component) -> f64) -> f64 {
         self.components.iter().map(|component| component.weight * of(component)).sum()
     }
@@ -190,11 +198,12 @@ pub(crate) fn variance_of_mean(phi: f64, n: usize) -> f64 {
 }
 
 fn centred(values: &[f64]) -> Vec<f64> {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let mean = mean(values);
     values.iter().map(|value| value - mean).collect()
 }
 
-/// The root of a falling function between `low` and `high`, to 1e-3 (regula falsi, Illinois).
+/// Returns the root of a falling function between `low` and `high`, to 1e-3 (regula falsi,
+/// Illinois).
 fn falling_root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut at_low, mut at_high) = (f(low), f(high));
     if at_low <= 0.0 {

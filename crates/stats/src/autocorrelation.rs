@@ -1,4 +1,6 @@
-//! How long a series remembers: autocorrelation and its integrated time.
+//! Autocorrelation of a series, and its integrated time.
+
+use crate::mean;
 
 /// Width of the summation window in integrated times: Sokal's `c`, 5 for exponential decay.
 const WINDOW: f64 = 5.0;
@@ -6,22 +8,22 @@ const WINDOW: f64 = 5.0;
 /// The integrated autocorrelation time of independent samples, in samples.
 pub const INDEPENDENT: f64 = 0.5;
 
-/// The autocorrelation of `samples` at `lag`, dimensionless, -1 to 1.
+/// Returns the autocorrelation of `samples` at `lag`, dimensionless, -1 to 1.
 ///
-/// The biased estimate (sums over n - lag products divided by the full sum of squares), which
-/// keeps the sequence positive definite. 0 where lag is not smaller than the length, or where
-/// the samples do not vary.
+/// The biased estimate (sum over n - lag products divided by the full sum of squares), which keeps
+/// the sequence positive definite. 0 if the lag is not smaller than the length, or if the samples
+/// do not vary.
 #[must_use]
 pub fn autocorrelation(samples: &[f64], lag: usize) -> f64 {
     deviations(samples).map_or(0.0, |deviations| at_lag(&deviations, lag))
 }
 
-/// The samples less their mean, scaled to a sum of squares of 1; `None` where they do not vary.
+/// Samples minus their mean, scaled to a sum of squares of 1; `None` if they do not vary.
 fn deviations(samples: &[f64]) -> Option<Vec<f64>> {
     let n = samples.len() as f64;
-    let mean = samples.iter().sum::<f64>() / n;
+    let mean = mean(samples);
     let norm = samples.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>().sqrt();
-    // Rounding leaves a residue of this size where nothing varies.
+    // Rounding error of this size remains without any variation.
     let scale = samples.iter().fold(0.0_f64, |top, x| top.max(x.abs()));
     let varies = norm > n.sqrt() * scale * 1e-12;
     varies.then(|| samples.iter().map(|x| (x - mean) / norm).collect())
@@ -32,15 +34,15 @@ fn at_lag(deviations: &[f64], lag: usize) -> f64 {
     deviations.iter().zip(later).map(|(a, b)| a * b).sum()
 }
 
-/// The integrated autocorrelation time in samples, `1/2 + sum of rho(k)` for k = 1, 2, ...:
+/// Returns the integrated autocorrelation time in samples, `1/2 + sum of rho(k)` for k = 1, 2, ...:
 /// the mean of n samples varies as that of `n / (2 tau)` independent ones. Never below
 /// [`INDEPENDENT`]: negative correlation is not used to claim more than independent samples do.
 ///
-/// The sum ends at the first lag `M >= 5 tau(M)` (automatic windowing: Sokal, "Monte Carlo
-/// methods in statistical mechanics", 1997, section 3). Because the mean is estimated from the
-/// same samples, each rho is too small by about `2 tau / n` (Marriott, Pope, Biometrika 41,
-/// 1954); that is put back. A series of fewer than some `20 tau` samples still gives too small a
-/// value, at most about n / 10; it is good enough to say that the series is too short.
+/// The sum ends at the first lag `M >= 5 tau(M)` (automatic windowing: Sokal, "Monte Carlo methods
+/// in statistical mechanics", 1997, section 3). Because the mean is estimated from the same
+/// samples, each rho is too small by about `2 tau / n` (Marriott, Pope, Biometrika 41, 1954); this
+/// is corrected. A series of fewer than some `20 tau` samples still gives too small a value, at
+/// most about n / 10; that is enough to show that the series is too short.
 #[must_use]
 pub fn integrated_time(samples: &[f64]) -> f64 {
     let n = samples.len();

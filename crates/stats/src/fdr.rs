@@ -1,9 +1,9 @@
-//! Many questions of which some have an answer: how many of those found are false.
+//! False discovery rate of many tests.
 
-/// The p-values as q-values: whoever takes all that are at most `q` for found has, on average, at
-/// most that share of them wrong, where the tests are independent or positively dependent. Benjamini
-/// and Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57, 1995.
-/// In the order given; a value that is not a number counts as 1.
+/// Converts p-values to q-values: of the tests with a value of at most `q`, on average at most that
+/// share are false discoveries, if the tests are independent or positively dependent. Benjamini and
+/// Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57,
+/// 1995. In the order given; NaN counts as 1.
 #[must_use]
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let p = |index: usize| if p_values[index].is_nan() { 1.0 } else { p_values[index] };
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_worked_example() {
-        // p.adjust(c(0.01, 0.04, 0.03, 0.005), "BH") of R.
+        // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "BH").
         let adjusted = benjamini_hochberg(&[0.01, 0.04, 0.03, 0.005]);
         for (one, expected) in adjusted.iter().zip([0.02, 0.04, 0.04, 0.02]) {
             assert!((one - expected).abs() < 1e-12, "{adjusted:?}");

@@ -1,9 +1,9 @@
-//! Several questions asked of the same data.
+//! Correction for multiple tests of the same data.
 
-/// The p-values adjusted so that, where none of the differences exists, the chance that any of
-/// them falls below a level is at most that level, however they depend on each other: Holm, "A
-/// simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6,
-/// 1979. In the order given; a value that is not a number counts as 1.
+/// Adjusts p-values so that, without any real difference, the probability that any of them falls
+/// below a level is at most that level, however they depend on each other: Holm, "A simple
+/// sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979. In
+/// the order given; NaN counts as 1.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let p = |index: usize| if p_values[index].is_nan() { 1.0 } else { p_values[index] };
@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_worked_example() {
-        // 4 x 0.005, 3 x 0.01, 2 x 0.03, and 1 x 0.04, which may not be less than the one before.
+        // 4 x 0.005, 3 x 0.01, 2 x 0.03, and 1 x 0.04, which may not be below the previous one.
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
         for (one, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
             assert!((one - expected).abs() < 1e-12, "{adjusted:?}");

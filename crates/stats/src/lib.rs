@@ -1,5 +1,5 @@
-//! Numbers and slices in, numbers out: what a series of rates or a sample of latencies says, and
-//! how surely. Knows nothing of storage; no clock, no randomness, no input or output.
+//! Statistics of series of rates and samples of latencies, with their uncertainty. Numbers and
+//! slices in, numbers out: no knowledge of storage, no clock, no randomness, no input or output.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -38,7 +38,20 @@ pub use ratio::ratio_interval;
 pub use steady::{Steady, SteadyBy};
 pub use stopper::{Decision, LONG, SHORT, StopReason, StopRule, Stopper};
 
-/// Values without order for tests: uniform in 0 to 1, from a multiplicative hash of `t`.
+/// Arithmetic mean; NaN without values.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Slope of the least squares line through equally spaced `values`, whose mean is given; per value.
+fn slope(values: &[f64], mean: f64) -> f64 {
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let distances = || (0..values.len()).map(|index| index as f64 - middle);
+    let products: f64 = distances().zip(values).map(|(x, y)| x * (y - mean)).sum();
+    products / distances().map(|x| x * x).sum::<f64>()
+}
+
+/// Pseudo-random values for tests: uniform in 0 to 1, from a multiplicative hash of `t`.
 #[cfg(test)]
 fn scattered(t: u32) -> f64 {
     let mixed = (u64::from(t) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);

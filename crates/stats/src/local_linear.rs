@@ -1,13 +1,13 @@
-//! A surface between scattered points: a plane through the nearest ones, weighted by nearness
-//! (Cleveland and Devlin, "Locally weighted regression", JASA 1988).
+//! Interpolates a surface between scattered points: a plane through the nearest ones, weighted by
+//! distance (Cleveland and Devlin, "Locally weighted regression", JASA 1988).
 
-/// So many points make the plane.
+/// Number of points for the plane.
 const NEAREST: usize = 6;
-/// Slopes that the points leave open are held at 0 with this weight.
+/// Weight that keeps slopes at 0 if the points do not determine them.
 const RIDGE: f64 = 0.01;
 
-/// The value at `at` of a surface known at `points`, in units of their usual distance: neither
-/// beyond the least nor the greatest of the nearest ones. `None` without any point.
+/// Returns the value at `at` of a surface known at `points`, in units of their usual distance,
+/// within the range of the nearest ones. `None` without any point.
 pub fn local_linear(points: &[((f64, f64), f64)], at: (f64, f64)) -> Option<f64> {
     let square = |(x, y): (f64, f64)| (x - at.0).powi(2) + (y - at.1).powi(2);
     let mut near: Vec<(f64, f64, f64, f64)> = points
@@ -31,7 +31,7 @@ pub fn local_linear(points: &[((f64, f64), f64)], at: (f64, f64)) -> Option<f64>
     }
     sums[1][1] += RIDGE * all;
     sums[2][2] += RIDGE * all;
-    // The plane's height here, by Cramer's rule.
+    // Height of the plane at `at`, by Cramer's rule.
     let mut replaced = sums;
     (0..3).for_each(|row| replaced[row][0] = of_values[row]);
     let value = determinant(&replaced) / determinant(&sums);

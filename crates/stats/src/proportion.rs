@@ -1,11 +1,10 @@
-//! Intervals of a share.
+//! Confidence intervals of a proportion.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// The interval of a share of which `hits` of `n` samples were seen, at
-/// `level` (0..1): Wilson's score interval (Wilson 1927), which stays inside
-/// 0..=1 and holds its level near the ends too. `None` without samples, with
-/// more hits than samples, or for a level outside 0..1.
+/// Returns the interval of a proportion from `hits` of `n` samples, at `level` (0..1): Wilson's
+/// score interval (Wilson 1927), which stays inside 0..=1 and also keeps its level near the ends.
+/// `None` without samples, with more hits than samples, or for a level outside 0..1.
 pub fn wilson_interval(hits: u64, n: u64, level: f64) -> Option<(f64, f64)> {
     if n == 0 || hits > n || !(0.0 < level && level < 1.0) {
         return None;

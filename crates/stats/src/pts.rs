@@ -1,108 +1,106 @@
-//! Steady state as the SNIA Solid State Storage Performance Test Specification
-//! defines it (PTS 2.0.2, 2.1.24): over a window of rounds, the range of what is
-//! tracked and the rise of the best line through it, both against the average.
+//! Steady state by the SNIA Solid State Storage Performance Test Specification (PTS 2.0.2, 2.1.24):
+//! over a window of rounds, the range of the tracked values and the rise of their least squares
+//! line, both relative to the average.
 
-/// How far the values of a window may spread.
+use crate::{mean, slope};
+
+/// Limits for the values of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsLimits {
-    /// Greatest less smallest value, as a share of the average; 0.2 = 20 %.
+    /// Maximum minus minimum, as a share of the average; 0.2 = 20 %.
     pub excursion: f64,
     /// Rise or fall of the line over the window, as a share of the average; 0.1 = 10 %.
     pub slope: f64,
 }
 
 impl PtsLimits {
-    /// Whether an excursion and a slope excursion, shares of the average, are within both.
+    /// Returns true if both an excursion and a slope excursion, shares of the average, are within
+    /// the limits.
     #[must_use]
     pub fn allow(self, excursion: f64, slope_excursion: f64) -> bool {
         excursion <= self.excursion && slope_excursion <= self.slope
     }
 }
 
-/// What the values of a measurement window say.
+/// Statistics of a measurement window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsWindow {
-    /// Their mean, in their unit.
+    /// Mean of the values, in their unit.
     pub average: f64,
-    /// Greatest less smallest of them, in their unit.
+    /// Maximum minus minimum, in their unit.
     pub range: f64,
-    /// Slope of the line through them (least squares), in their unit by the round.
+    /// Slope of the least squares line, in their unit per round.
     pub slope: f64,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
 impl PtsWindow {
-    /// The window of `values`, one for each round; `None` for fewer than two, for
-    /// values that are not finite, and where their average is not above 0.
+    /// Computes the window of `values`, one per round; `None` for fewer than two, for values that
+    /// are not finite, and if their average is not above 0.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
-        let average = values.iter().sum::<f64>() / n;
-        // A NaN is above nothing.
+        let average = mean(values);
+        // Also false for NaN.
         if values.len() < 2 || !(average > 0.0 && average.is_finite()) {
             return None;
         }
         let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let middle = (n - 1.0) / 2.0;
-        let distances = || (0..values.len()).map(|round| round as f64 - middle);
-        let products: f64 = distances().zip(values).map(|(x, y)| x * (y - average)).sum();
-        let squares: f64 = distances().map(|x| x * x).sum();
-        let (range, slope) = (greatest - smallest, products / squares);
+        let (range, slope) = (greatest - smallest, slope(values, average));
         Some(Self { average, range, slope, rounds: values.len() })
     }
 
-    /// The maximum data excursion, as a share of the average.
+    /// Returns the maximum data excursion, as a share of the average.
     #[must_use]
     pub fn excursion(&self) -> f64 {
         self.range / self.average
     }
 
-    /// The maximum slope excursion: the line's greatest less its smallest value
-    /// within the window, as a share of the average. There is one step less than
-    /// there are rounds.
+    /// Returns the maximum slope excursion: maximum minus minimum of the line within the window, as
+    /// a share of the average. There is one step less than rounds.
     #[must_use]
     pub fn slope_excursion(&self) -> f64 {
         self.slope.abs() * (self.rounds as f64 - 1.0) / self.average
     }
 
-    /// Where the line stands in the window's first round, in the values' unit.
+    /// Returns the value of the line in the window's first round, in the values' unit.
     #[must_use]
     pub fn first_fitted(&self) -> f64 {
         self.average - self.slope * (self.rounds as f64 - 1.0) / 2.0
     }
 
-    /// Whether both criteria are met.
+    /// Returns true if both criteria are met.
     #[must_use]
     pub fn is_steady(&self, limits: PtsLimits) -> bool {
         limits.allow(self.excursion(), self.slope_excursion())
     }
 }
 
-/// Rounds that follow each other in one series of rates; the last of them are the window.
+/// Consecutive rounds of one series of rates; the last of them are the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsRounds {
-    /// What the window has to keep to.
+    /// Limits of the window.
     pub limits: PtsLimits,
-    /// Rounds of the window.
+    /// Number of rounds in the window.
     pub window: usize,
     /// Length of a round, in seconds.
     pub round_seconds: f64,
 }
 
 impl PtsRounds {
-    /// Length of the window, in seconds.
+    /// Returns the length of the window, in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.window as f64 * self.round_seconds
     }
 
-    /// The window's part of `samples`, which are equally spaced over `elapsed_s` seconds: as many
-    /// for each round, at least one. `None`: they do not last for as long as the window does.
+    /// Returns the part of `samples` in the window; they are equally spaced over `elapsed_s`
+    /// seconds. Each round has the same number, at least one. `None`: they are shorter than the
+    /// window.
     #[must_use]
     pub fn last<'s>(&self, elapsed_s: f64, samples: &'s [f64]) -> Option<&'s [f64]> {
-        // A NaN is not less than anything.
+        // Also false for NaN.
         if self.window == 0 || !(elapsed_s > 0.0 && elapsed_s >= self.seconds()) {
             return None;
         }
@@ -111,12 +109,12 @@ impl PtsRounds {
         samples.get(samples.len() - a_round * self.window..).filter(|last| !last.is_empty())
     }
 
-    /// What the window says of `samples`, as [`Self::last`] has it: the value of a round is its mean.
+    /// Computes the window of `samples`, selected as by [`Self::last`]: the value of a round is its
+    /// mean.
     #[must_use]
     pub fn look(&self, elapsed_s: f64, samples: &[f64]) -> Option<PtsWindow> {
         let last = self.last(elapsed_s, samples)?;
         let rounds = last.chunks_exact((last.len() / self.window).max(1));
-        let mean = |round: &[f64]| round.iter().sum::<f64>() / round.len() as f64;
         PtsWindow::of(&rounds.map(mean).collect::<Vec<_>>())
     }
 }
@@ -135,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_what_paper_says() {
+    fn a_window_agrees_with_a_hand_calculation() {
         let found = window(&[90.0, 100.0, 95.0, 105.0, 110.0]);
         assert_eq!((found.average, found.range), (100.0, 20.0));
         // (-2 * -10 + -1 * 0 + 0 * -5 + 1 * 5 + 2 * 10) / 10.
@@ -147,23 +145,23 @@ mod tests {
 
     #[test]
     fn both_criteria_count_and_their_limits_are_still_good() {
-        // The range alone is too great: the line through it is flat.
+        // Only the range is too large: the line is flat.
         assert!(!window(&[100.0, 112.0, 100.0, 88.0, 100.0]).is_steady(PTS));
         assert!(window(&[100.0, 90.0, 110.0, 90.0, 110.0]).is_steady(PTS));
-        // The line alone rises too much: 11 of 100, within a range of 11.
+        // Only the line rises too much: 11 of 100, within a range of 11.
         assert!(!window(&[94.5, 97.25, 100.0, 102.75, 105.5]).is_steady(PTS));
         assert!(window(&[95.0, 97.5, 100.0, 102.5, 105.0]).is_steady(PTS));
     }
 
     #[test]
-    fn a_slope_by_the_sample_says_something_else() {
-        // 100k to 200k IOPS over 300 s: 0.22 % of the mean by the sample.
+    fn fios_slope_per_sample_differs_from_snias() {
+        // 100k to 200k IOPS over 300 s: 0.22 % of the mean per sample.
         let ramp: Vec<f64> = (0..300).map(|s| 1e5 + 1e5 * f64::from(s) / 299.0).collect();
         let fio = Steady { by: SteadyBy::Slope, limit: 10.0, percent: true, samples: 300 };
         assert!(fio.is_attained(&ramp));
         let found = window(&ramp);
         assert!(!found.is_steady(PTS) && (found.slope_excursion() - 2.0 / 3.0).abs() < 1e-9);
-        // Also of five rounds: 5 % each.
+        // Also for five rounds: 5 % each.
         let rounds = [90.0, 95.0, 100.0, 105.0, 110.0];
         assert!(Steady { samples: 5, ..fio }.is_attained(&rounds));
         assert!(!window(&rounds).is_steady(PTS));
@@ -178,7 +176,7 @@ mod tests {
         assert_eq!(rounds.last(12.0, &samples), Some(&samples[20..]));
         let found = rounds.look(12.0, &samples).unwrap();
         assert_eq!((found.rounds, found.average, found.range), (5, 69.5, 80.0));
-        // The first half second was not sampled: five rounds of what there is.
+        // The first half second was not sampled: five rounds of the rest.
         assert_eq!(rounds.last(10.0, &samples[..95]).unwrap().len(), 95);
         assert_eq!(rounds.last(10.0, &samples[..98]).unwrap().len(), 95);
         // A round is never shorter than a sample, and there are five of them.
@@ -191,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_no_window() {
+    fn invalid_values_make_no_window() {
         for values in [&[][..], &[1.0], &[0.0; 5], &[-1.0; 5], &[1.0, f64::NAN, 1.0]] {
             assert_eq!(PtsWindow::of(values), None, "{values:?}");
         }
@@ -211,7 +209,7 @@ mod tests {
                 prop_assert!((found.excursion() - other.excursion()).abs() < 1e-6);
                 prop_assert!((found.slope_excursion() - other.slope_excursion()).abs() < 1e-6);
             }
-            // The best line cannot rise by more than half again what the values span.
+            // The line cannot rise by more than 1.5 times the range of the values.
             prop_assert!(found.slope_excursion() <= 1.5 * found.excursion() + 1e-9);
         }
 
@@ -224,7 +222,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_does_no_harm(values in prop::collection::vec(any::<f64>(), 0..10)) {
+        fn any_values_are_handled(values in prop::collection::vec(any::<f64>(), 0..10)) {
             if let Some(found) = PtsWindow::of(&values) {
                 prop_assert!(found.average > 0.0);
                 prop_assert!(!found.is_steady(PTS) || found.range <= found.average);

@@ -1,22 +1,24 @@
-//! A quantile's confidence interval from order statistics: no assumption on the distribution.
+//! Confidence interval of a quantile from order statistics: no assumption on the distribution.
 //!
-//! Order statistics suppose independent observations. Slow I/Os come in clusters, and a cluster
-//! of ten says as much as one: so the number of observations is divided by a design effect,
-//! which is estimated from how many lie beyond the quantile in each window of time ([`design_effect`]).
+//! Order statistics assume independent observations. Slow I/Os come in clusters, and a cluster of
+//! ten carries as much information as one: so the number of observations is divided by a design
+//! effect, which is estimated from the number beyond the quantile in each window of time
+//! ([`design_effect`]).
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
 
 use crate::batch_means::variance_of_mean;
-use crate::ratio::linear;
+use crate::mean;
+use crate::ratio::linearised;
 use crate::two_sample::mean_and_its_variance;
 
-/// Fewest observations beyond a percentile that is shown.
+/// Minimum observations beyond a percentile that is shown.
 pub const LEAST_BEYOND: u64 = 30;
 
-/// A quantile of a sample with its interval, in the samples' unit.
+/// Quantile of a sample with its interval, in the samples' unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuantileInterval {
-    /// The sample quantile: the observation of rank `ceil(q n)`.
+    /// Sample quantile: the observation of rank `ceil(q n)`.
     pub value: f64,
     /// Lower end: an observation.
     pub low: f64,
@@ -25,25 +27,25 @@ pub struct QuantileInterval {
 }
 
 impl QuantileInterval {
-    /// Half the width of the interval as a share of the quantile; not finite where that is 0.
+    /// Returns the half-width of the interval as a share of the quantile; not finite if that is 0.
     #[must_use]
     pub fn relative_half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.value.abs()
     }
 }
 
-/// The rank, 1 to n, of the sample quantile `q` of `n` observations: `ceil(q n)`.
+/// Returns the rank, 1 to n, of the sample quantile `q` of `n` observations: `ceil(q n)`.
 ///
 /// `None` for n = 0 and for q outside of 0 < q < 1.
 #[must_use]
 pub fn rank(n: u64, q: f64) -> Option<u64> {
     let inside = n > 0 && q > 0.0 && q < 1.0;
-    // 0.99 * 100 is a little more than 99 in binary: such a rank must not be rounded up.
+    // 0.99 * 100 is slightly above 99 in binary: such a rank must not be rounded up.
     inside.then(|| ((q * n as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64).clamp(1, n))
 }
 
-/// Whether enough observations lie beyond the quantile `q` to show it: 30 above it for q of one
-/// half or more, 30 below it otherwise.
+/// Returns true if enough observations lie beyond the quantile `q` to show it: 30 above it for q of
+/// one half or more, 30 below it otherwise.
 #[must_use]
 pub fn is_shown(n: u64, q: f64) -> bool {
     rank(n, q).is_some_and(|rank| {
@@ -52,17 +54,17 @@ pub fn is_shown(n: u64, q: f64) -> bool {
     })
 }
 
-/// The ranks (1 to n, in ascending order of the observations) between which the quantile `q` of
-/// the distribution lies with probability of at least `level`.
+/// Returns the ranks (1 to n, in ascending order of the observations) that enclose the quantile `q`
+/// of the distribution with a probability of at least `level`.
 ///
-/// The number of observations below the quantile is binomial with n and q; each rank leaves at
-/// most `(1 - level) / 2` outside on its side (Conover, "Practical nonparametric statistics", 3rd
+/// The number of observations below the quantile is binomial with n and q; each rank leaves at most
+/// `(1 - level) / 2` outside on its side (Conover, "Practical nonparametric statistics", 3rd
 /// edition, section 3.2). On a histogram, the ends of the interval are the lower bound of the bin
-/// that holds the lower rank and the upper bound of the bin that holds the upper one. The
-/// observations are taken as independent; [`ranks_of_clustered`] does not.
+/// with the lower rank and the upper bound of the bin with the upper one. The observations are
+/// assumed independent; see [`ranks_of_clustered`] for others.
 ///
-/// `None` where n observations cannot bracket the quantile at this level, and for q or level
-/// outside of 0 to 1 (exclusive).
+/// `None` if n observations cannot bracket the quantile at this level, and for q or level outside
+/// of 0 to 1 (exclusive).
 #[must_use]
 pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
     if !(q > 0.0 && q < 1.0 && level > 0.0 && level < 1.0) {
@@ -71,37 +73,38 @@ pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
     let below = Binomial::new(q, n).ok()?;
     let tail = (1.0 - level) / 2.0;
     // P(x_(l) > quantile) = P(count <= l - 1) <= tail, for the greatest such l.
-    let lower = first(0, n, |count| below.cdf(count) > tail);
+    let lower = first_where(0, n, |count| below.cdf(count) > tail);
     // P(x_(u) < quantile) = P(count >= u) = 1 - P(count <= u - 1) <= tail, for the least such u.
-    let upper = first(0, n, |count| below.sf(count) <= tail) + 1;
+    let upper = first_where(0, n, |count| below.sf(count) <= tail) + 1;
     (lower >= 1 && upper <= n).then_some((lower, upper))
 }
 
-/// How many observations say as much of a quantile as an independent one does: 1 or more; of
-/// slow I/Os that come in clusters of ten about 10 for the quantiles that these make.
+/// Returns the number of observations that carry as much information about a quantile as one
+/// independent observation: 1 or more; for slow I/Os in clusters of ten about 10 at the quantiles
+/// that these determine.
 ///
-/// For each window of time, `beyond` says how many of its `counts` observations lie beyond
-/// the sample quantile. The share beyond is a ratio of sums, whose variance
-/// allows for windows that are correlated ([`crate::ratio_interval`]); over that of as many
-/// independent observations it is the design effect, with the few windows that it
-/// stands on allowed for by Student's t (Korn, Graubard, "Confidence intervals for proportions with small expected
-/// number of positive counts", Survey Methodology 24, 1998; batched indicators for quantiles:
-/// Nakayama, "Confidence intervals for quantiles using sectioning", ACM TOMACS 24, 2014).
+/// For each window of time, `beyond` is the number of its `counts` observations beyond the sample
+/// quantile. The share beyond is a ratio of sums, whose variance accounts for correlated windows
+/// ([`crate::ratio_interval`]); divided by that of as many independent observations it is the
+/// design effect, with Student's t accounting for the small number of windows (Korn, Graubard,
+/// "Confidence intervals for proportions with small expected number of positive counts", Survey
+/// Methodology 24, 1998; batched indicators for quantiles: Nakayama, "Confidence intervals for
+/// quantiles using sectioning", ACM TOMACS 24, 2014).
 ///
-/// `None` where nothing or all lies beyond, and where the windows are too few for an interval.
+/// `None` if none or all are beyond, and if the windows are too few for an interval.
 #[must_use]
 pub fn design_effect(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
-    let windows = linear(beyond, counts)?;
+    let windows = linearised(beyond, counts)?;
     effect(&windows, variance_of_mean(&windows)?, counts, level)
 }
 
-/// The same of a few groups that are independent of each other, such as measurements with pauses
-/// between them: their own variance is that of the share (Cochran, "Sampling techniques", ch. 9).
+/// The same for a few independent groups, such as measurements with pauses between them: the
+/// variance between the groups is that of the share (Cochran, "Sampling techniques", ch. 9).
 ///
-/// `None` as there, and for less than three groups.
+/// `None` as for [`design_effect`], and for fewer than three groups.
 #[must_use]
 pub fn design_effect_of_groups(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
-    let groups = linear(beyond, counts).filter(|groups| groups.len() >= 3)?;
+    let groups = linearised(beyond, counts).filter(|groups| groups.len() >= 3)?;
     let (_, variance) = mean_and_its_variance(&groups);
     effect(&groups, (variance, groups.len()), counts, level)
 }
@@ -112,7 +115,7 @@ fn effect(
     counts: &[f64],
     level: f64,
 ) -> Option<f64> {
-    let share = shares.iter().sum::<f64>() / shares.len() as f64;
+    let share = mean(shares);
     let n: f64 = counts.iter().sum();
     let independent = share * (1.0 - share) / n;
     let at = f64::midpoint(1.0, level);
@@ -122,9 +125,9 @@ fn effect(
     (independent > 0.0 && effect.is_finite()).then(|| effect.max(1.0))
 }
 
-/// As [`ranks`], of `n` observations of which `effect` say as much as an independent one
-/// ([`design_effect`]; 1 or more): the ranks of so many fewer, spread over all of them (Woodruff,
-/// "Confidence intervals for medians and other position measures", JASA 47, 1952).
+/// As [`ranks`], for `n` observations of which `effect` carry as much information as an independent
+/// one ([`design_effect`]; 1 or more): the ranks of that many fewer, spread over all of them
+/// (Woodruff, "Confidence intervals for medians and other position measures", JASA 47, 1952).
 #[must_use]
 pub fn ranks_of_clustered(n: u64, effect: f64, q: f64, level: f64) -> Option<(u64, u64)> {
     let independent = (n as f64 / effect.max(1.0)).floor();
@@ -134,12 +137,12 @@ pub fn ranks_of_clustered(n: u64, effect: f64, q: f64, level: f64) -> Option<(u6
     Some((lower, ((upper as f64 * spread).ceil() as u64).min(n)))
 }
 
-/// The interval of a positive quantile, `of_all` observations, from those `of_each` of a few groups
-/// that are independent of each other: how far these lie from it, as ratios (sectioning: Nakayama,
-/// as at [`design_effect`]). Wider than that of [`ranks_of_clustered`], and there where
-/// clusters leave no rank high enough.
+/// Returns the interval of a positive quantile, `of_all` observations, from the quantiles `of_each`
+/// of a few independent groups: from their distances to it, as ratios (sectioning: Nakayama, as at
+/// [`design_effect`]). Wider than that of [`ranks_of_clustered`], and available if clusters leave
+/// no rank high enough.
 ///
-/// `None` for less than three groups, and for quantiles that are not positive.
+/// `None` for fewer than three groups, and for quantiles that are not positive.
 #[must_use]
 pub fn sectioned(of_all: f64, of_each: &[f64], level: f64) -> Option<(f64, f64)> {
     let groups = of_each.len() as f64;
@@ -152,8 +155,9 @@ pub fn sectioned(of_all: f64, of_each: &[f64], level: f64) -> Option<(f64, f64)>
     Some((of_all / factor, of_all * factor))
 }
 
-/// The least number from `low` to `high` that `is` holds for; `high` where none below does.
-fn first(mut low: u64, mut high: u64, is: impl Fn(u64) -> bool) -> u64 {
+/// Returns the least number from `low` to `high` for which `is` holds; `high` if it holds for none
+/// below.
+fn first_where(mut low: u64, mut high: u64, is: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
         if is(middle) {
@@ -165,9 +169,9 @@ fn first(mut low: u64, mut high: u64, is: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// The quantile `q` of samples in ascending order, with the interval of [`ranks`].
+/// Returns the quantile `q` of samples in ascending order, with the interval of [`ranks`].
 ///
-/// `None` where [`ranks`] is.
+/// `None` if [`ranks`] is.
 #[must_use]
 pub fn quantile_interval(sorted: &[f64], q: f64, level: f64) -> Option<QuantileInterval> {
     let n = sorted.len() as u64;
@@ -183,8 +187,8 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_tables() {
-        // Median: n = 6 is the least sample whose extremes hold it with 95 %; n = 10 and n = 100
-        // are the classical tables of the sign test.
+        // Median: n = 6 is the smallest sample whose extremes enclose it with 95 %; n = 10 and n =
+        // 100 are the classical tables of the sign test.
         assert_eq!(ranks(5, 0.5, 0.95), None);
         assert_eq!(ranks(6, 0.5, 0.95), Some((1, 6)));
         assert_eq!(ranks(10, 0.5, 0.95), Some((2, 9)));
@@ -215,7 +219,7 @@ mod tests {
 
     #[test]
     fn clusters_count_as_one_each() {
-        // 100 windows of 1000; what is slow comes in tens, evenly scattered.
+        // 100 windows of 1000; slow ones come in tens, evenly scattered.
         let counts = vec![1000.0; 100];
         let clusters = |t| (crate::scattered(t) * 3.0).floor();
         let single: Vec<f64> = (0..100).map(|t| 10.0 + clusters(t)).collect();
@@ -232,7 +236,7 @@ mod tests {
     fn ranks_of_clusters_are_further_apart() {
         assert_eq!(ranks_of_clustered(1000, 1.0, 0.5, 0.95), ranks(1000, 0.5, 0.95));
         let (lower, upper) = ranks_of_clustered(1000, 10.0, 0.5, 0.95).expect("enough");
-        // As of the tables for 100, 40 and 61, times 10.
+        // As in the tables for 100, 40 and 61, times 10.
         assert_eq!((lower, upper), (391, 610));
         assert_eq!(ranks_of_clustered(1000, 10.0, 0.99, 0.95), None);
         assert_eq!(ranks_of_clustered(10, 100.0, 0.5, 0.95), None);
@@ -240,8 +244,8 @@ mod tests {
 
     #[test]
     fn sections_lie_as_far_apart_as_their_quantiles() {
-        // ln 2 from each: t of 4 degrees of freedom 2.776, over the root of 5, times that root
-        // of 5/4 which is there since the centre is not their mean.
+        // ln 2 from each: t of 4 degrees of freedom 2.776, divided by the root of 5, times the root
+        // of 5/4 because the centre is not their mean.
         let (low, high) = sectioned(10.0, &[20.0, 5.0, 20.0, 5.0, 20.0], 0.95).expect("five");
         let factor = (2.776_f64 * 2_f64.ln() / 4_f64.sqrt()).exp();
         assert!((high / 10.0 / factor - 1.0).abs() < 1e-3, "{high}");

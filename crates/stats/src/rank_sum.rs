@@ -1,11 +1,11 @@
-//! Is one sample smaller than another, whatever their distributions?
+//! Tests if one sample tends to be smaller than another, whatever their distributions.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// The one-sided p-value of the Mann-Whitney test that values of `a` tend to
-/// be smaller than those of `b` (Mann and Whitney 1947), by the normal
-/// approximation with correction for ties and continuity; good from about 20
-/// values a side. 1 where a side is empty or all values are equal.
+/// Returns the one-sided p-value of the Mann-Whitney test that values of `a` tend to be smaller
+/// than those of `b` (Mann and Whitney 1947), by the normal approximation with correction for ties
+/// and continuity; good from about 20 values per side. 1 if a side is empty or all values are
+/// equal.
 pub fn mann_whitney_less(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn smaller_is_told_from_larger_and_from_equal() {
+    fn smaller_larger_and_equal_are_distinguished() {
         let low: Vec<f64> = (0..40).map(f64::from).collect();
         let high: Vec<f64> = (30..70).map(f64::from).collect();
         assert!(mann_whitney_less(&low, &high) < 1e-6);

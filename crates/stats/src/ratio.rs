@@ -1,17 +1,17 @@
-//! The ratio of two sums over the windows of a series: a mean latency, a share of I/Os.
+//! Ratio of two sums over the windows of a series: a mean latency, a share of I/Os.
 
 use crate::batch_means::{MeanInterval, window_interval};
 
-/// `R = sum(numerators) / sum(denominators)` over equally spaced windows, with its interval of
-/// `level`, such as the latencies' sum over their number: the ratio estimator (Cochran, "Sampling
-/// Techniques", 3rd edition, 1977, chapter 6). Its error is, to first order, that of the mean of
-/// the residuals `numerator - R denominator` over the mean denominator; so that
+/// Returns `R = sum(numerators) / sum(denominators)` over equally spaced windows, with its interval
+/// at `level`, such as the latencies' sum divided by their number: the ratio estimator (Cochran,
+/// "Sampling Techniques", 3rd edition, 1977, chapter 6). Its error is, to first order, that of the
+/// mean of the residuals `numerator - R denominator` divided by the mean denominator; so that
 /// series, about R, goes through the same procedure as rates do ([`window_interval`]).
 ///
-/// A window that counted little weighs little, which a mean of the windows' means gets wrong by
-/// orders of magnitude where windows with few, slow I/Os stand among others.
+/// A window with few counts has little weight. A mean of the windows' means would be wrong by
+/// orders of magnitude if windows with few, slow I/Os stand among others.
 ///
-/// `None` for unlike lengths, for denominators without a positive sum, and where
+/// `None` for different lengths, for denominators without a positive sum, and if
 /// [`window_interval`] is.
 #[must_use]
 pub fn ratio_interval(
@@ -19,11 +19,12 @@ pub fn ratio_interval(
     denominators: &[f64],
     level: f64,
 ) -> Option<MeanInterval> {
-    window_interval(&linear(numerators, denominators)?, level)
+    window_interval(&linearised(numerators, denominators)?, level)
 }
 
-/// The residuals of each window about the ratio, which is their mean; `None` as for [`ratio_interval`].
-pub(crate) fn linear(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64>> {
+/// Linearised values of each window: ratio plus scaled residual, so that their mean is the ratio;
+/// `None` as for [`ratio_interval`].
+pub(crate) fn linearised(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64>> {
     let total: f64 = denominators.iter().sum();
     if numerators.len() != denominators.len() || total.is_nan() || total <= 0.0 {
         return None;
@@ -31,10 +32,10 @@ pub(crate) fn linear(numerators: &[f64], denominators: &[f64]) -> Option<Vec<f64
     let ratio = numerators.iter().sum::<f64>() / total;
     let mean_denominator = total / denominators.len() as f64;
     let pairs = numerators.iter().zip(denominators);
-    let linear = pairs.map(|(numerator, denominator)| {
+    let linearised = pairs.map(|(numerator, denominator)| {
         ratio + (numerator - ratio * denominator) / mean_denominator
     });
-    Some(linear.collect())
+    Some(linearised.collect())
 }
 
 #[cfg(test)]
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_ratio_is_none() {
+    fn invalid_input_has_no_ratio() {
         assert_eq!(ratio_interval(&[1.0; 9], &[0.0; 9], 0.95), None);
         assert_eq!(ratio_interval(&[1.0; 9], &[1.0; 8], 0.95), None);
         assert_eq!(ratio_interval(&[], &[], 0.95), None);

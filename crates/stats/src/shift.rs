@@ -1,37 +1,38 @@
-//! Shift: whether a series changed from one level to another, as a drive does at its write cliff
-//! or when it is too hot.
+//! Detects if a series changed from one level to another, as a drive does at its write cliff or
+//! when it is too hot.
 
 use crate::ar1;
+use crate::mean;
 
-/// A shift is significant where chance gives so great a one this seldom, wherever it might be.
+/// Significance level of a shift, over all possible moments.
 const SIGNIFICANCE: f64 = 0.01;
 
-/// A difference of less than this share of the mean is not called a shift, as in [`crate::trend`].
+/// Minimum difference of a shift as a share of the mean, as in [`crate::trend`].
 const NEGLIGIBLE_CHANGE: f64 = 0.01;
 
-/// Fewest samples of a level.
+/// Minimum samples of a level.
 const LEAST_SAMPLES: usize = 5;
 
 /// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// The first sample of the second level.
+    /// Index of the first sample of the second level.
     pub at: usize,
     /// Mean of the samples before it, in their unit.
     pub before: f64,
-    /// Mean of those from it on.
+    /// Mean of the samples from it on.
     pub after: f64,
 }
 
-/// The shift of equally spaced `samples`; `None` where there is none that matters: the change is not
-/// more than chance and correlation explain (p < 0.01), or less than 1 % of the mean.
+/// Returns the shift of equally spaced `samples`; `None` if there is no relevant one: the change is
+/// not more than chance and correlation explain (p < 0.01), or less than 1 % of the mean.
 ///
 /// Its moment is where the sum of squares about both means is smallest (the maximum likelihood
 /// estimate: Hinkley, "Inference about the change-point in a sequence of random variables",
-/// Biometrika 57, 1970), with 5 samples or more at either side. The noise is a first-order
+/// Biometrika 57, 1970), with 5 samples or more on either side. The noise is a first-order
 /// autoregression about the two levels, its coefficient integrated out, so a slow wander is not
-/// taken for a shift; the probability is multiplied by the number of moments that it was chosen
-/// from (Bonferroni).
+/// taken for a shift; the probability is multiplied by the number of candidate moments
+/// (Bonferroni).
 #[must_use]
 pub fn shift(samples: &[f64]) -> Option<Shift> {
     let n = samples.len();
@@ -40,7 +41,7 @@ pub fn shift(samples: &[f64]) -> Option<Shift> {
     }
     let found = levels(samples);
     let change = found.after - found.before;
-    let mean = samples.iter().sum::<f64>() / n as f64;
+    let mean = mean(samples);
     if change.abs() < NEGLIGIBLE_CHANGE * mean.abs() {
         return None;
     }
@@ -54,7 +55,7 @@ pub fn shift(samples: &[f64]) -> Option<Shift> {
     (p_value * moments < SIGNIFICANCE).then_some(found)
 }
 
-/// The two levels that are closest to the samples.
+/// Returns the two levels with the best fit to the samples.
 fn levels(samples: &[f64]) -> Shift {
     let n = samples.len();
     let total: f64 = samples.iter().sum();
@@ -63,7 +64,7 @@ fn levels(samples: &[f64]) -> Shift {
     for (at, next) in (LEAST_SAMPLES..).zip(&samples[LEAST_SAMPLES..=n - LEAST_SAMPLES]) {
         let (first, second) = (at as f64, (n - at) as f64);
         let (before, after) = (sum / first, (total - sum) / second);
-        // What the two means explain of the sum of squares.
+        // Sum of squares explained by the two means.
         let explained = first * second * (before - after).powi(2);
         if explained > best.0 {
             best = (explained, Shift { at, before, after });
@@ -79,7 +80,7 @@ mod tests {
     use crate::scattered;
     use proptest::prelude::*;
 
-    /// 100 samples that fall to `level` at `at`, of 100 with noise of 3 %.
+    /// 100 samples that fall from 100 to `level` at `at`, with noise of 3 %.
     fn cliff(at: u32, level: f64) -> Vec<f64> {
         let noise = |t| 1.0 + 0.1 * (scattered(t) - 0.5);
         (0..100).map(|t| noise(t) * if t < at { 100.0 } else { level }).collect()

@@ -1,39 +1,41 @@
-//! Slow noise: fluctuations that last as long as the window that they are seen in.
+//! Slow noise: fluctuations that last as long as the window in which they are seen.
 //!
-//! The variance of the means of batches falls as 1/m with their length m once they are longer
-//! than the noise remembers. Where it does not, as with 1/f noise, the mean of the window wanders
-//! with it, and no interval that is made of the window knows how far.
+//! The variance of the means of batches falls as 1/m with their length m once they are longer than
+//! the correlation of the noise. If it does not, as with 1/f noise, the mean of the window wanders
+//! with it, and no interval computed from the window shows how far.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::ar1;
 use crate::autocorrelation::autocorrelation;
+use crate::mean;
 
-/// A window shorter than this, in integrated autocorrelation times, cannot show where the noise ends.
+/// Minimum length of a window, in integrated autocorrelation times, to show where the correlation
+/// ends.
 const LEAST_TIMES: f64 = 40.0;
 
-/// The window is divided into so many batches, each in turn.
+/// Numbers of batches into which the window is divided in turn.
 const SCALES: [usize; 3] = [4, 8, 16];
 
-/// Chance makes the batches of one scale vary as much this seldom.
+/// Significance level of the batches' variance at one scale.
 const SIGNIFICANCE: f64 = 0.02;
 
-/// The autoregression is not followed any closer to a random walk.
+/// Maximum coefficient of the autoregression, short of a random walk.
 const MOST_PHI: f64 = 0.98;
 
-/// Whether `window`, whose integrated autocorrelation time is `tau` samples, fluctuates more slowly
-/// than it can show: it is shorter than 40 times that, or the means of a fourth, an eighth or a
-/// sixteenth of it vary by more than a first-order autoregression as correlated as neighbours
-/// are (p < 0.02 each, F test).
+/// Returns true if `window`, with an integrated autocorrelation time of `tau` samples, fluctuates
+/// more slowly than it can show: it is shorter than 40 times that, or the means of a fourth, an
+/// eighth or a sixteenth of it vary by more than those of a first-order autoregression with the
+/// same correlation of neighbours (p < 0.02 each, F test).
 ///
-/// Of 100 samples of white, AR(0.5) or AR(0.8) noise the test is significant in at most 1 %, of
-/// 600 in 2 %; of 600 samples of 1/f noise in 80 %. Of 100 it shows a quarter at best, and of what
-/// never happened in the window nothing.
+/// For 100 samples of white, AR(0.5) or AR(0.8) noise the test is significant in at most 1 %, for
+/// 600 in 2 %; for 600 samples of 1/f noise in 80 %. With 100 it detects a quarter at best, and
+/// never what did not happen in the window.
 pub(crate) fn is_slow(window: &[f64], tau: f64) -> bool {
     let n = window.len();
     let (_, variance) = variance_of_batches(window, 1);
-    let mean = window.iter().sum::<f64>() / n as f64;
-    // Rounding leaves a residue of this size where there is no variation at all.
+    let mean = mean(window);
+    // Rounding error of this size remains without any variation.
     if variance.is_nan() || variance <= (mean * 1e-12).powi(2) {
         return false;
     }
@@ -41,7 +43,7 @@ pub(crate) fn is_slow(window: &[f64], tau: f64) -> bool {
         return true;
     }
     let neighbours = autocorrelation(window, 1);
-    // The bias of Marriott and Pope, Biometrika 41, 1954.
+    // Bias correction of Marriott and Pope, Biometrika 41, 1954.
     let phi = (neighbours + (1.0 + 3.0 * neighbours) / n as f64).clamp(0.0, MOST_PHI);
     let independent = n as f64 * (1.0 - phi * phi) / (1.0 + phi * phi);
     SCALES.into_iter().filter(|batches| n >= 4 * batches).any(|batches| {
@@ -55,14 +57,11 @@ pub(crate) fn is_slow(window: &[f64], tau: f64) -> bool {
     })
 }
 
-/// How many batches of this length there are, and the variance of their means.
+/// Number of batches of this length, and the variance of their means.
 fn variance_of_batches(window: &[f64], batch_len: usize) -> (usize, f64) {
-    let means = window
-        .rchunks_exact(batch_len)
-        .map(|batch| batch.iter().sum::<f64>() / batch_len as f64)
-        .collect::<Vec<f64>>();
+    let means = window.rchunks_exact(batch_len).map(mean).collect::<Vec<f64>>();
     let k = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / k;
+    let mean = mean(&means);
     (means.len(), means.iter().map(|of| (of - mean) * (of - mean)).sum::<f64>() / (k - 1.0))
 }
 
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remembers_longer_than_it_lasts_is_slow() {
+    fn series_shorter_than_their_correlation_are_slow() {
         let steps: Vec<f64> = (0..60).map(|t| 100.0 + scattered(t / 10)).collect();
         assert!(looks(&steps));
     }

@@ -1,47 +1,43 @@
 //! fio's `steadystate` (man fio; steadystate.c of 3.33).
 
-/// What the last samples have to keep to.
+use crate::{mean, slope};
+
+/// Criterion for the last samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steady {
-    /// What is looked at.
+    /// Statistic.
     pub by: SteadyBy,
-    /// It has to be less than this, in the samples' unit (of a slope: by the
-    /// sample), or in percent of their mean.
+    /// Upper limit (exclusive), in the samples' unit (for a slope: per sample), or in percent of
+    /// their mean.
     pub limit: f64,
     /// The limit is in percent.
     pub percent: bool,
-    /// Over so many samples, the last ones; 2 or more.
+    /// Number of last samples to check; 2 or more.
     pub samples: usize,
 }
 
-/// What of the samples is looked at.
+/// Statistic of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteadyBy {
-    /// The greatest distance from their mean.
+    /// Maximum distance from their mean.
     Deviation,
-    /// The slope of the line through them (least squares), rising or falling.
+    /// Absolute slope of the least squares line.
     Slope,
 }
 
 impl Steady {
-    /// Whether the last of `samples`, equally spaced, are steady. Too few are
-    /// not, nor are some that are not finite.
+    /// Returns true if the last of `samples`, equally spaced, are steady. False if there are too
+    /// few, or some are not finite.
     #[must_use]
     pub fn is_attained(&self, samples: &[f64]) -> bool {
         let Some(first) = samples.len().checked_sub(self.samples.max(2)) else { return false };
         let samples = &samples[first..];
-        let n = samples.len() as f64;
-        let mean = samples.iter().sum::<f64>() / n;
+        let mean = mean(samples);
         let found = match self.by {
             SteadyBy::Deviation => samples.iter().map(|x| (x - mean).abs()).fold(0.0, f64::max),
-            SteadyBy::Slope => {
-                let middle = (n - 1.0) / 2.0;
-                let distances = || (0..samples.len()).map(|i| i as f64 - middle);
-                let products: f64 = distances().zip(samples).map(|(x, y)| x * (y - mean)).sum();
-                (products / distances().map(|x| x * x).sum::<f64>()).abs()
-            }
+            SteadyBy::Slope => slope(samples, mean).abs(),
         };
-        // A NaN is not less than anything.
+        // Also false for NaN.
         mean.is_finite() && (if self.percent { 100.0 * found / mean } else { found }) < self.limit
     }
 }

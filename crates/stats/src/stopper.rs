@@ -1,8 +1,8 @@
-//! When a measurement ends.
+//! Decides when a measurement ends.
 //!
-//! A test that is repeated after every sample stops whenever the interval happens to be narrow
-//! and misses the truth far more often than it says. So the precision is looked at seldom, at
-//! times that grow by a constant ratio: 5, 7.1, 10, 14, ... s.
+//! A test repeated after every sample stops whenever the interval happens to be narrow, and misses
+//! the truth far more often than its level says. So the precision is checked rarely, at times that
+//! grow by a constant ratio: 5, 7.1, 10, 14, ... s.
 
 use crate::autocorrelation::integrated_time;
 use crate::batch_means::{BATCH_TIMES, LEAST_BATCHES, mean_interval, window_interval};
@@ -10,77 +10,76 @@ use crate::pts::PtsRounds;
 use crate::quantile_interval::QuantileInterval;
 use crate::steady::Steady;
 
-/// Each look comes this many times later than the one before.
+/// Ratio of the times of consecutive looks.
 const LOOK_RATIO: f64 = std::f64::consts::SQRT_2;
 
-/// Autocorrelation times of a series whose interval is reliable in the classical sense.
+/// Length of a series, in autocorrelation times, for an interval that is reliable in the classical
+/// sense.
 pub const LONG: f64 = LEAST_BATCHES as f64 * BATCH_TIMES;
 
-/// Autocorrelation times from which on the correlation is known well enough to be integrated out:
-/// the interval is as much wider as it is not. Enough for one point of many, whose error is not to
-/// be far below the precision that was asked for: white noise is known in 2 s in place of 5, and
-/// what remembers for 0.2 s in 8 in place of 20.
+/// Length of a series, in autocorrelation times, from which the correlation is known well enough to
+/// be integrated out: the interval is wider by its uncertainty. Enough for one point of many, whose
+/// error need not be far below the precision asked for: with white noise the mean is known in 2 s
+/// instead of 5, with a correlation of 0.2 s in 8 s instead of 20.
 pub const SHORT: f64 = 40.0;
 
-/// The first look that others are spaced from, where a rule asks for none at all.
+/// Time of the first look, from which later ones are spaced, if a rule asks for an immediate one.
 const SHORTEST_LOOK_S: f64 = 0.1;
 
-/// What a measurement is to last for.
+/// Rule for the duration of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StopRule {
     /// A fixed time.
     Time {
-        /// How long, in seconds.
+        /// Duration, in seconds.
         seconds: f64,
     },
     /// Until the mean is known well enough.
     Precision {
-        /// Half the width of the interval as a share of the mean, 0.01 for 1 %.
+        /// Relative half-width of the interval, 0.01 for 1 %.
         relative_half_width: f64,
         /// Level of the interval, 0.95 for 95 %.
         level: f64,
-        /// Half the width of the p99's interval as a share of it, where that is asked
-        /// for, too.
+        /// Relative half-width of the p99's interval, if asked for.
         p99_relative_half_width: Option<f64>,
-        /// For how many autocorrelation times the series has to last: [`LONG`] or [`SHORT`].
+        /// Minimum length of the series in autocorrelation times: [`LONG`] or [`SHORT`].
         least_times: f64,
-        /// What the series has to be steady over, too: then the mean is that of the window, and
-        /// what was before it counts for nothing.
+        /// Steady-state criterion that must also be met: then the mean is that of the window, and
+        /// earlier samples do not count.
         steady: Option<PtsRounds>,
         /// Time of the first look, in seconds; not before there is a window.
         min_seconds: f64,
-        /// Time at which the measurement ends whatever was reached, in seconds.
+        /// Maximum time, in seconds.
         max_seconds: f64,
     },
-    /// Until it is steady as fio's `steadystate` has it. What ends it otherwise
-    /// is not for this to say.
+    /// Until it is steady by fio's `steadystate`. Any other end is decided elsewhere.
     Steady(Steady),
 }
 
-/// The answer to one observation.
+/// Decision after one observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Measure on.
+    /// Continue to measure.
     Continue,
-    /// The measurement is over.
+    /// End the measurement.
     Stop(StopReason),
 }
 
-/// Why a measurement is over.
+/// Reason for the end of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The fixed time is over.
     TimeReached,
-    /// The series is steady, not slow and long enough, and the interval of the mean as narrow as asked; so is that of the 99 %
-    /// percentile where it was asked for, and the window of rounds is steady where that was.
+    /// The series is steady, not slow and long enough, and the interval of the mean as narrow as
+    /// asked for; so is that of the p99, and the window of rounds is steady, if asked for.
     PrecisionReached,
-    /// It was steady for as long as asked.
+    /// It was steady for as long as asked for.
     SteadyReached,
-    /// The longest time is over and the precision was not reached: the result is qualified.
+    /// The maximum time is over and the precision was not reached: the result is qualified.
     MaxTime,
 }
 
-/// Decides when a measurement ends; knows no clock.
+/// Decides when a measurement ends; has no clock.
 #[derive(Debug, Clone)]
 pub struct Stopper {
     rule: StopRule,
@@ -88,7 +87,7 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// A stopper for one measurement.
+    /// Creates a stopper for one measurement.
     #[must_use]
     pub fn new(rule: StopRule) -> Self {
         let next_look_s = match rule {
@@ -101,19 +100,19 @@ impl Stopper {
         Self { rule, next_look_s }
     }
 
-    /// The decision after `elapsed_s` seconds, with all rate samples so far, equally spaced, in any
-    /// unit. Call it as often as samples arrive, with a time that does not fall; between
-    /// looks it only compares times. A call that comes late makes one look, not several.
+    /// Decides after `elapsed_s` seconds, given all rate samples so far, equally spaced, in any
+    /// unit. Call it as often as samples arrive, with a time that does not fall; between looks it
+    /// only compares times. A late call makes one look, not several.
     ///
-    /// Too few samples or some that are not finite never reach a precision; a time that is not a
-    /// number is not a reason to stop.
+    /// The precision is never reached with too few samples, or with some that are not finite; a NaN
+    /// time never stops.
     pub fn observe(&mut self, elapsed_s: f64, samples: &[f64]) -> Decision {
         self.observe_with(elapsed_s, samples, |_| None)
     }
 
-    /// As [`Self::observe`], where the rule may ask for the p99: `p99` says it with its
-    /// interval at a level, of all latencies so far; it is called at looks only, and only once the
-    /// mean is known.
+    /// As [`Self::observe`], for a rule that may ask for the p99: `p99` returns it with its
+    /// interval at a level, for all latencies so far; it is only called at looks, once the mean is
+    /// known.
     pub fn observe_with(
         &mut self,
         elapsed_s: f64,
@@ -182,8 +181,9 @@ impl Stopper {
     }
 }
 
-/// A cheap look before the costly one: not even the whole series is long enough. The three
-/// quarters that a warm-up leaves may be less correlated than the whole, so they count too.
+/// Cheap check before the costly one: false if not even the whole series is long enough. The three
+/// quarters that remain after a warm-up may be less correlated than the whole, so they are checked
+/// too.
 fn may_be_long_enough(samples: &[f64], least_times: f64) -> bool {
     let n = samples.len() as f64;
     let rest = &samples[samples.len() / 4..];
@@ -272,7 +272,8 @@ mod tests {
         max_seconds: 1800.0,
     };
 
-    /// Seconds until a series made by `rate` (of the sample's number) is over, and why.
+    /// Returns the seconds until a series made by `rate` (of the sample's number) ends, and the
+    /// reason.
     fn ends(rule: StopRule, rate: impl Fn(u32) -> f64) -> (f64, StopReason) {
         let (mut stopper, mut samples) = (Stopper::new(rule), Vec::new());
         for n in 0_u32.. {
@@ -289,13 +290,13 @@ mod tests {
     fn a_series_that_has_to_be_steady_lasts_for_a_window_at_least() {
         let quiet = |n| 100.0 + crate::scattered(n);
         assert_eq!(ends(WRITES, quiet), (300.0, StopReason::PrecisionReached));
-        // It falls by a tenth of its first value each five minutes: known well, never steady.
+        // It falls by a tenth of its first value per five minutes: known well, never steady.
         let falls = |n: u32| quiet(n) * 0.9_f64.powf(f64::from(n) / 2000.0);
         assert_eq!(ends(WRITES, falls), (1800.0, StopReason::MaxTime));
-        // It is steady, and its mean is not known: levels of 100 s, 8 % apart.
+        // It is steady, but its mean is not known: levels of 100 s, 8 % apart.
         let swings = |n: u32| quiet(n) * if (n / 1000).is_multiple_of(2) { 0.96 } else { 1.04 };
         assert_eq!(ends(WRITES, swings), (1800.0, StopReason::MaxTime));
-        // There is no window in so short a time.
+        // Too short for a window.
         let mut short = WRITES;
         if let StopRule::Precision { max_seconds, .. } = &mut short {
             *max_seconds = 60.0;
@@ -305,7 +306,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-        // A fast cache of less than a window's time, and what the drive does behind it.
+        // A fast cache shorter than a window, then the drive's own rate.
         #[test]
         fn a_burst_is_never_what_is_known(
             burst_s in 1.0..299.0_f64,

@@ -1,46 +1,47 @@
-//! Trend: whether a series still rises or falls.
+//! Trend: does a series still rise or fall?
 
 use crate::ar1;
+use crate::mean;
 
-/// A trend is significant where chance gives so steep a one this seldom.
+/// Significance level of a trend.
 const SIGNIFICANCE: f64 = 0.01;
 
-/// A change over the window of less than this share of the mean is not called a trend, however
-/// certain it is: no precision that is asked for in practice sees it.
+/// Minimum change over the window as a share of the mean to be called a trend, however certain: no
+/// precision used in practice would show less.
 const NEGLIGIBLE_CHANGE: f64 = 0.01;
 
-/// A straight line through a series.
+/// Straight line through a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
     /// Change from the first to the last sample along the line, in the samples' unit.
     pub change: f64,
-    /// The change as a share of the mean; infinite where the mean is 0.
+    /// Change as a share of the mean; infinite if the mean is 0.
     pub relative_change: f64,
-    /// Probability that a steady series with the same correlation shows so great a change.
+    /// Probability that a steady series with the same correlation shows so large a change.
     pub p_value: f64,
 }
 
 impl Trend {
-    /// Whether the line is more than chance and correlation explain (p < 0.01).
+    /// Returns true if chance and correlation do not explain the line (p < 0.01).
     #[must_use]
     pub fn is_significant(&self) -> bool {
         self.p_value < SIGNIFICANCE
     }
 
-    /// Whether the series is steady: the line is not significant, or changes by less than 1 %
-    /// of the mean over the whole window.
+    /// Returns true if the series is steady: the line is not significant, or changes by less than 1
+    /// % of the mean over the whole window.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         !self.is_significant() || self.relative_change.abs() < NEGLIGIBLE_CHANGE
     }
 }
 
-/// The trend of equally spaced `samples`, in their unit; `None` for fewer than 5 samples, for
-/// values that are not finite, and for a series that lies on a line exactly with no noise to
-/// compare it with (a constant one among them).
+/// Returns the trend of equally spaced `samples`, in their unit; `None` for fewer than 5 samples,
+/// for values that are not finite, and for a series that lies exactly on a line with no noise to
+/// compare it with (also a constant one).
 ///
-/// Generalised least squares with first-order autoregressive errors whose coefficient is
-/// integrated out: a slow wander of correlated noise is not taken for a trend.
+/// Generalised least squares with first-order autoregressive errors whose coefficient is integrated
+/// out: a slow wander of correlated noise is not taken for a trend.
 #[must_use]
 pub fn trend(samples: &[f64]) -> Option<Trend> {
     let n = samples.len();
@@ -50,7 +51,7 @@ pub fn trend(samples: &[f64]) -> Option<Trend> {
     let time: Vec<f64> = (0..n).map(|t| t as f64 / (n - 1) as f64).collect();
     let fit = ar1::fit(samples, Some(&time))?;
     let change = fit.average(|component| component.effect);
-    let mean = samples.iter().sum::<f64>() / n as f64;
+    let mean = mean(samples);
     Some(Trend {
         change,
         relative_change: change / mean.abs(),
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_trend_is_none() {
+    fn invalid_input_has_no_trend() {
         assert_eq!(trend(&[1.0, 2.0, 3.0, 4.0]), None);
         assert_eq!(trend(&[1.0, 2.0, f64::INFINITY, 4.0, 5.0]), None);
         assert_eq!(trend(&[3.0; 50]), None);

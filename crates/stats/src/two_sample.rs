@@ -1,17 +1,19 @@
-//! Two estimates or two groups of repetitions compared.
+//! Compares two estimates or two groups of repetitions.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Whether two closed intervals (low, high) have no point in common; intervals with a bound
-/// that is not a number are not disjoint, because nothing is known.
+use crate::mean;
+
+/// Returns true if two closed intervals (low, high) have no point in common; false if a bound is
+/// NaN, because nothing is known.
 #[must_use]
 pub fn disjoint(a: (f64, f64), b: (f64, f64)) -> bool {
     let known = [a.0, a.1, b.0, b.1].iter().all(|bound| !bound.is_nan());
     known && (a.1 < b.0 || b.1 < a.0)
 }
 
-/// The median: the mean of the middle two for an even count. `None` for no values or where one
-/// is not a number.
+/// Returns the median: the mean of the middle two for an even count. `None` without values or if
+/// one is NaN.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|value| value.is_nan()) {
@@ -27,10 +29,10 @@ pub fn median(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// The difference of two means with its interval, in the samples' unit.
+/// Difference of two means with its interval, in the samples' unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// Mean of a less mean of b.
+    /// Mean of a minus mean of b.
     pub difference: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -43,9 +45,9 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The two-sided p-value of Welch's test that the true means differ by no more than
-    /// `allowance`, an error that all values of a group may share (they were printed rounded).
-    /// 0 where groups without any variation differ by more.
+    /// Returns the two-sided p-value of Welch's test that the true means differ by no more than
+    /// `allowance`, an error that all values of a group may share (they were printed rounded). 0 if
+    /// groups without any variation differ by more.
     #[must_use]
     pub fn p_value(&self, allowance: f64) -> f64 {
         let beyond = self.difference.abs() - allowance.max(0.0);
@@ -59,12 +61,12 @@ impl Difference {
     }
 }
 
-/// The interval of `level` of the difference of two means, for independent repetitions (whole
-/// measurements, not the samples of one), without assuming equal variances: Welch, "The
+/// Returns the interval at `level` of the difference of two means, for independent repetitions
+/// (whole measurements, not the samples of one), without assuming equal variances: Welch, "The
 /// generalization of Student's problem", Biometrika 34, 1947.
 ///
-/// `None` where a group has fewer than 2 values, where a value is not finite or for a level
-/// outside of 0 to 1. Two groups without any variation give an interval of width 0.
+/// `None` if a group has fewer than 2 values, if a value is not finite, or for a level outside of 0
+/// to 1. Two groups without any variation give an interval of width 0.
 #[must_use]
 pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Difference> {
     let finite = a.iter().chain(b).all(|value| value.is_finite());
@@ -86,7 +88,7 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Difference> {
             standard_error: 0.0,
         });
     }
-    // As shares of the variance, so that no square overflows or vanishes.
+    // As shares of the variance, so that no square overflows or underflows.
     let (share_a, share_b) = (variance_a / variance, variance_b / variance);
     let degrees_of_freedom = 1.0 / (share_a * share_a / dof_a + share_b * share_b / dof_b);
     let student = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
@@ -101,8 +103,8 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Difference> {
     })
 }
 
-/// The interval of `level` of the mean of independent values ("Student", "The probable error of a
-/// mean", Biometrika 6, 1908). `None` as for [`welch`].
+/// Returns the interval at `level` of the mean of independent values ("Student", "The probable
+/// error of a mean", Biometrika 6, 1908). `None` as for [`welch`].
 #[must_use]
 pub fn student_interval(values: &[f64], level: f64) -> Option<(f64, f64)> {
     let finite = values.iter().all(|value| value.is_finite());
@@ -117,7 +119,7 @@ pub fn student_interval(values: &[f64], level: f64) -> Option<(f64, f64)> {
 
 pub(crate) fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
+    let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     (mean, squares / (n - 1.0) / n)
 }
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_none() {
+    fn incomparable_groups_give_none() {
         assert_eq!(welch(&[1.0], &[1.0, 2.0], 0.95), None);
         assert_eq!(welch(&[1.0, f64::NAN], &[1.0, 2.0], 0.95), None);
         assert_eq!(welch(&[1.0, 2.0], &[1.0, 2.0], 1.0), None);

@@ -1,42 +1,42 @@
-//! Warm-up: the samples at the start that do not belong to what follows.
+//! Detects warm-up: samples at the start that do not belong to the rest.
 
 use crate::ar1;
+use crate::mean;
 
 /// Samples in one batch of MSER-5.
 const BATCH: usize = 5;
 
-/// A cut takes at most one part in this many.
+/// A cut removes at most one part in this many.
 const MOST_SHARE: usize = 4;
 
-/// A cut is made only where chance gives so great a difference this seldom.
+/// Significance level of a cut.
 const SIGNIFICANCE: f64 = 0.001;
 
-/// How many samples at the start are warm-up: a multiple of 5, at most a quarter of them.
+/// Returns the number of warm-up samples at the start: a multiple of 5, at most a quarter of all.
 ///
-/// MSER-5 proposes: of the means of 5 samples each, as many are left out at the start as make
-/// the standard error of the mean of the rest, `S / (k - d)`, smallest (White, "An effective
-/// truncation heuristic for bias reduction in simulation output", Simulation 69, 1997; in
-/// batches of 5: White, Cobb, Spratt, Winter Simulation Conference 2000). A minimum at the end of
-/// the search means that the series is too short to tell a warm-up from a trend (the same sources,
+/// MSER-5 proposes the cut: of the means of 5 samples each, as many are dropped at the start as
+/// minimise the standard error of the mean of the rest, `S / (k - d)` (White, "An effective
+/// truncation heuristic for bias reduction in simulation output", Simulation 69, 1997; in batches
+/// of 5: White, Cobb, Spratt, Winter Simulation Conference 2000). A minimum at the end of the
+/// search means that the series is too short to tell a warm-up from a trend (the same sources,
 /// which search half of the series), and nothing is cut.
 ///
-/// MSER chooses the calmest stretch even of a stationary series, and an interval computed from
-/// that alone covers too little. So the cut is made only where the mean of the samples before
-/// it differs from the rest by more than their correlation explains (p < 0.001, for the
-/// first-order autoregression fitted to the rest). And no more than a quarter is cut: otherwise a
-/// drive that switches between two rates would be called warm whenever it rests in one of them.
+/// MSER chooses the calmest stretch even of a stationary series, and an interval computed from that
+/// alone covers too little. So the cut is made only if the mean of the samples before it differs
+/// from the rest by more than their correlation explains (p < 0.001, for the first-order
+/// autoregression fitted to the rest). And no more than a quarter is cut: otherwise a drive that
+/// switches between two rates would be considered warm whenever it stays in one of them.
 #[must_use]
 pub fn warmup_len(samples: &[f64]) -> usize {
-    let batches: Vec<f64> =
-        samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let batches: Vec<f64> = samples.chunks_exact(BATCH).map(|batch| mean(batch)).collect();
     let cut = mser(&batches) * BATCH;
     if cut > 0 && differs(&samples[..cut], &samples[cut..]) { cut } else { 0 }
 }
 
-/// Batches to leave out, at most a quarter; 0 where the minimum lies beyond.
+/// Returns the number of batches to drop, at most a quarter; 0 if the minimum lies beyond.
 fn mser(batches: &[f64]) -> usize {
     let beyond = batches.len() / MOST_SHARE + 1;
-    // From the end to the start, so that each sum of squares follows from the one before.
+    // From the end to the start, so that each sum of squares follows from the previous one.
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
     for (left_out, value) in batches.iter().enumerate().rev() {
@@ -53,7 +53,6 @@ fn mser(batches: &[f64]) -> usize {
 }
 
 fn differs(start: &[f64], rest: &[f64]) -> bool {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let difference = mean(start) - mean(rest);
     match ar1::fit(rest, None) {
         // The rest does not vary at all.

@@ -1,5 +1,5 @@
-//! The whole procedure (stopper at 100 ms samples, warm-up cut, interval) against noise whose
-//! truth is known: 95 % intervals hold it in 93.5 to 96.5 % of 2000 seeds.
+//! The whole procedure (stopper at 100 ms samples, warm-up cut, interval) on noise with a known
+//! mean: 95 % intervals contain it for 93.5 to 96.5 % of 2000 seeds.
 
 #[allow(dead_code)]
 mod noise;
@@ -8,7 +8,7 @@ use iodyno_stats::{Decision, LONG, MeanInterval, StopRule, Stopper, mean_interva
 
 const SEEDS: u64 = 2000;
 
-/// Measures one series as `check` does; samples used and the interval.
+/// Measures one series as `check` does; returns the number of samples used and the interval.
 fn measure(series: &[f64], max_seconds: f64) -> (usize, MeanInterval) {
     let mut stopper = Stopper::new(StopRule::Precision {
         relative_half_width: 0.01,
@@ -25,7 +25,7 @@ fn measure(series: &[f64], max_seconds: f64) -> (usize, MeanInterval) {
     (used, mean_interval(&series[..used], 0.95).expect("enough samples"))
 }
 
-/// Share of seeds whose interval holds `truth(first, end)` of the samples used, in percent.
+/// Share of seeds whose interval contains `truth(first, end)` of the samples used, in percent.
 fn coverage(
     max_seconds: f64,
     make: impl Fn(u64, usize) -> Vec<f64>,
@@ -80,7 +80,7 @@ fn bimodal() {
 
 #[test]
 fn trending() {
-    // The truth of a trend is its mean over the measured window.
+    // The true value of a trend is its mean over the measured window.
     let line = |t: usize| 0.1 * t as f64 / 100.0;
     let make = |seed, n| {
         let white = noise::ar1(seed, n, 0.0, 0.02);

@@ -1,5 +1,6 @@
-//! The table of docs/explanation/measuring.md: how often a 95 % interval of the rate holds the mean in the long run, over
-//! kinds of noise, also where it seldom does. `UPDATE_EXPECT=1` writes it anew.
+//! Coverage table of docs/explanation/measuring.md: how often a 95 % interval of the rate contains
+//! the long-run mean, for kinds of noise including those where it rarely does. `UPDATE_EXPECT=1`
+//! rewrites it.
 
 #[allow(dead_code)]
 mod noise;
@@ -13,7 +14,8 @@ const SEEDS: u64 = 300;
 const BEGIN: &str = "<!-- coverage: begin -->\n";
 const END: &str = "<!-- coverage: end -->\n";
 
-/// A kind of noise: what the table calls it, and a series of so many samples of 100 ms.
+/// Kind of noise: its name in the table, and a function of seed and length that makes a series of
+/// 100 ms samples.
 type Kind = (&'static str, fn(u64, usize) -> Vec<f64>);
 
 const KINDS: [Kind; 10] = [
@@ -49,7 +51,7 @@ struct Counts {
     early_wrong: u32,
 }
 
-/// Measures a kind of noise as `check` does, for `max_seconds` at most.
+/// Measures a kind of noise as `check` does, for at most `max_seconds`.
 fn measure((name, make): Kind, max_seconds: f64) -> Counts {
     let mut counts = Counts::default();
     for seed in 0..SEEDS {
@@ -94,7 +96,7 @@ fn table() -> String {
         for max_seconds in [10.0, 60.0] {
             let of = measure(kind, max_seconds);
             let percent = |count: u32, of: u32| match of {
-                // A share of a handful says nothing.
+                // A share of so few is meaningless.
                 0..10 => "-".to_owned(),
                 of => format!("{:.0} %", 100.0 * f64::from(count) / f64::from(of)),
             };
@@ -113,7 +115,8 @@ fn table() -> String {
     table
 }
 
-/// Words and numbers of a table; the last digit may differ where another machine computes a logarithm.
+/// Compares words and numbers of two tables; the last digit may differ if another machine computes
+/// a logarithm.
 fn is_same(a: &str, b: &str) -> bool {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.split(' ').collect(), b.split(' ').collect());
     let same = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {

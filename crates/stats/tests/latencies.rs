@@ -1,5 +1,5 @@
-//! Mean latencies and percentiles against noise whose truth is known, as `check` makes them from
-//! 9.5 s of windows of 100 ms.
+//! Mean latencies and percentiles on noise with known values, as `check` computes them from 9.5 s
+//! of windows of 100 ms.
 
 #[allow(dead_code)]
 mod noise;
@@ -17,7 +17,7 @@ fn percent(seeds: u64, holds: impl Fn(u64) -> bool) -> f64 {
     (0..seeds).filter(|seed| holds(*seed)).count() as f64 * 100.0 / seeds as f64
 }
 
-/// At depth 1 a window holds as many I/Os as its rate says, and their latencies fill it.
+/// At depth 1 a window has as many I/Os as its rate gives, and their latencies fill it.
 fn mean_latency_is_held(rates: &[f64]) -> bool {
     let counts: Vec<f64> = rates.iter().map(|rate| IOS * rate.max(0.001)).collect();
     let found = ratio_interval(&vec![IOS; rates.len()], &counts, 0.95).expect("enough windows");
@@ -39,7 +39,7 @@ fn mean_latencies_are_held_as_often_as_rates() {
     }
 }
 
-/// Latencies of the slow I/Os of each window, us: 2 % of all in the mean, in clusters of so many.
+/// Latencies of the slow I/Os of each window, us: 2 % of all on average, in clusters of `size`.
 fn clustered(seed: u64, size: u64) -> Vec<Vec<f64>> {
     let mut random = Random::new(seed);
     let chance = 0.02 / size as f64;
@@ -57,15 +57,16 @@ fn clustered(seed: u64, size: u64) -> Vec<Vec<f64>> {
     windows
 }
 
-/// The share of slow ones in the long run, and from it the 99 % percentile: exponential behind 1 ms.
+/// The long-run share of slow ones, and the p99 that follows from it: exponential beyond 1 ms.
 fn true_p99(size: u64) -> f64 {
-    // In front of a cluster stand on average (1 - p) / p fast ones, p the chance of one.
+    // Before a cluster there are on average (1 - p) / p fast ones, with p the probability of one.
     let p = 0.02 / size as f64;
     let slow = size as f64 / (size as f64 + (1.0 - p) / p);
     1000.0 - 300.0 * (0.01 / slow).ln()
 }
 
-/// Whether the 95 % interval of the 99 % percentile holds it: of independent I/Os, and as estimated.
+/// True if the 95 % interval of the p99 contains it: assuming independent I/Os, and with the
+/// estimated design effect.
 fn p99_is_held(seed: u64, size: u64) -> (bool, bool) {
     let windows = clustered(seed, size);
     let mut slow: Vec<f64> = windows.iter().flatten().copied().collect();

@@ -1,5 +1,5 @@
-//! How often Welch's test on logarithms is wrong, and how often it sees what is there, for the
-//! few repetitions that people make.
+//! False positive rate and power of Welch's test on logarithms, for the few repetitions that people
+//! make.
 
 #[path = "noise/random.rs"]
 mod random;
@@ -8,18 +8,18 @@ use iodyno_stats::holm;
 use iodyno_stats::two_sample::welch;
 use random::Random;
 
-/// A repetition's logarithm: noise of a relative standard deviation.
+/// Logarithm of a repetition: noise with a relative standard deviation.
 type Noise = fn(&mut Random, f64) -> f64;
 
 const NORMAL: Noise = |random, sd| sd * random.normal();
-/// Interference only ever slows down: exponential.
+/// Interference only slows down: exponential.
 const SLOWED: Noise = |random, sd| sd * (1.0 - random.uniform()).ln();
-/// Now and then a repetition is far off.
+/// Occasionally a repetition is far off.
 const OUTLIERS: Noise =
     |random, sd| sd * random.normal() * if random.uniform() < 0.1 { 5.0 } else { 1.0 };
 
-/// Share of 2000 comparisons whose p-value is below 5 %, of sides of `n` repetitions of which the
-/// second is `ratio` times the first.
+/// Share of 2000 comparisons with a p-value below 5 %, with `n` repetitions per side, the second
+/// side being `ratio` times the first.
 fn found(noise: Noise, n: usize, (sd_a, sd_b): (f64, f64), ratio: f64) -> f64 {
     let mut random = Random::new(n as u64);
     let real = (0..2000).filter(|_| {
@@ -31,13 +31,13 @@ fn found(noise: Noise, n: usize, (sd_a, sd_b): (f64, f64), ratio: f64) -> f64 {
 }
 
 #[test]
-fn where_nothing_differs_it_rarely_says_so() {
+fn without_a_difference_false_positives_are_rare() {
     for n in 3..=5 {
         for (noise, most) in [(NORMAL, 0.05), (SLOWED, 0.05), (OUTLIERS, 0.05)] {
             let wrong = found(noise, n, (0.01, 0.01), 1.0);
             assert!(wrong <= most, "{n} repetitions: {wrong}");
         }
-        // Welch's degrees of freedom are an approximation: a little more where one side is noisy.
+        // Welch's degrees of freedom are an approximation: slightly more if one side is noisy.
         let wrong = found(NORMAL, n, (0.002, 0.02), 1.0);
         assert!(wrong <= 0.065, "{n} repetitions, unlike noise: {wrong}");
     }

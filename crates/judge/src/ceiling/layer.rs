@@ -1,16 +1,17 @@
-//! What a layer on several drives should give, as a multiple of one of them.
+//! Expected rate of a layer on several drives, as a multiple of one of them.
 
 use iodyno_model::{BlockKind, MdArray};
 
 use crate::limiter::Case;
-use crate::place::bottoms;
+use crate::measured::is_random;
+use crate::place::bottom_devices;
 
-/// Multiples of what the slowest member gives alone.
+/// Multiples of the slowest member's rate alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Gain {
-    /// What is expected: parity that is read and written again counts in full.
+    /// Expected multiple, with parity reads and writes counted in full.
     pub(crate) expected: f64,
-    /// What is not to be exceeded.
+    /// Upper bound.
     pub(crate) most: f64,
 }
 
@@ -20,37 +21,37 @@ impl Gain {
     }
 }
 
-/// What the targets of `case` should give together; `None` where it is not
-/// known what they stand on, or what their layer does with the I/O.
+/// Returns the expected combined gain of the targets of `case`; `None` if the devices below, or the
+/// effect of the layer on the I/O, are not known.
 pub(crate) fn gain(case: &Case<'_>) -> Option<Gain> {
     let Some(layer) = &case.layer else {
-        let known = !bottoms(case.host()?, case.of_run()).is_empty();
+        let known = !bottom_devices(case.host()?, case.of_run()).is_empty();
         return known.then(|| Gain::exactly(case.drive_count as f64));
     };
-    let load = match (case.reads(), is_random(case)) {
+    let load = match (case.reads(), is_random(case.of_run())) {
         (true, random) => Load::Read { random },
         (false, _) => Load::Write { part: is_part_of_stripe(case) },
     };
     of_layer(layer, members(case)?, load)
 }
 
-/// The layers of which it is known what they make of their members.
+/// Layers whose effect on the I/O is known.
 pub const LAYERS: [&str; 7] = ["raid0", "raid1", "raid10", "raid5", "raid6", "stripe", "striped"];
 
-/// What a layer is asked for.
+/// I/O that a layer has to do.
 #[derive(Debug, Clone, Copy)]
 enum Load {
     Read {
         random: bool,
     },
-    /// `part`: of less than a full stripe.
+    /// `part`: less than a full stripe.
     Write {
         part: bool,
     },
 }
 
-/// How many devices the data of its layer lie on; `None` where one of those is
-/// itself made of several: what such layers do together is not worked out.
+/// Number of devices with data of the layer; `None` if one of them is itself made of several:
+/// nested layers are not modelled.
 fn members(case: &Case<'_>) -> Option<usize> {
     let Some(block) = case.layer_block() else { return Some(case.drive_count) };
     if block.stands_on.len() > case.drive_count {
@@ -60,7 +61,7 @@ fn members(case: &Case<'_>) -> Option<usize> {
     if block.stands_on.iter().any(|below| host.bottom_of(below).len() != 1) {
         return None;
     }
-    // Spares hold nothing, and missing members do nothing.
+    // Spares hold no data, and missing members do no work.
     let working = |array: &MdArray| array.members.iter().filter(|one| one.slot.is_some()).count();
     match &block.kind {
         BlockKind::Md(array) if !array.members.is_empty() => Some(working(array)),
@@ -70,9 +71,9 @@ fn members(case: &Case<'_>) -> Option<usize> {
 
 fn of_layer(layer: &str, count: usize, load: Load) -> Option<Gain> {
     let count = count as f64;
-    // Each writes its block and the parity; before, it reads them, which makes
-    // twice as many I/Os (Chen and others, "RAID: High-Performance, Reliable
-    // Secondary Storage", ACM Computing Surveys 26, 1994).
+    // Each write writes its block and the parity, and reads both before, which doubles the I/Os
+    // (Chen and others, "RAID: High-Performance, Reliable Secondary Storage", ACM Computing Surveys
+    // 26, 1994).
     let read_modify_write =
         |written: f64| Gain { expected: count / (2.0 * written), most: count / written };
     // A mirror reads a sequence from one copy as long as that keeps up (md(4)).
@@ -92,15 +93,11 @@ fn of_layer(layer: &str, count: usize, load: Load) -> Option<Gain> {
     })
 }
 
-fn is_random(case: &Case<'_>) -> bool {
-    case.of_run().workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"))
-}
-
-/// Writes at random of less than a stripe; in sequence they fill stripes.
+/// Returns true for random writes smaller than a stripe; sequential writes fill stripes.
 fn is_part_of_stripe(case: &Case<'_>) -> bool {
     let of = case.of_run();
     let stripe = stripe_bytes(case);
-    is_random(case) && of.workload.bs.zip(stripe).is_none_or(|(bs, stripe)| bs < stripe)
+    is_random(case.of_run()) && of.workload.bs.zip(stripe).is_none_or(|(bs, stripe)| bs < stripe)
 }
 
 /// Data in a full stripe of an md array with parity, bytes.
@@ -110,7 +107,7 @@ fn stripe_bytes(case: &Case<'_>) -> Option<u64> {
     array.chunk_bytes?.checked_mul((members(case)? as u64).checked_sub(parity)?)
 }
 
-/// Members' worth of parity in each stripe; `None`: the level has none.
+/// Parity members per stripe; `None`: the level has none.
 fn parity(level: &str) -> Option<u64> {
     match level {
         "raid4" | "raid5" => Some(1),
@@ -119,19 +116,19 @@ fn parity(level: &str) -> Option<u64> {
     }
 }
 
-/// What a small write costs an array with parity.
+/// Cost of a small write to an array with parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SmallWrites {
-    /// Reads and writes that the members do for each.
+    /// Reads and writes of the members per write.
     pub(crate) ios: u64,
-    /// From this size on, and aligned to it, a write needs no reads, bytes.
+    /// A write of this size, aligned to it, needs no reads, bytes.
     pub(crate) stripe_bytes: Option<u64>,
 }
 
-/// What the writes of `case` cost, where they are of less than a stripe.
+/// Returns the cost of the writes of `case` if they are smaller than a stripe.
 pub(crate) fn small_writes(case: &Case<'_>) -> Option<SmallWrites> {
     let parity = parity(case.layer.as_deref()?)?;
-    // The block and the parity, each read and written.
+    // Block and parity, each read and written.
     (!case.reads() && is_part_of_stripe(case))
         .then(|| SmallWrites { ios: 2 * (1 + parity), stripe_bytes: stripe_bytes(case) })
 }

@@ -1,4 +1,4 @@
-//! The lowest upper bound of a measurement, as every judgement shows it.
+//! The lowest upper bound of a measurement, as shown with every judgement.
 
 use iodyno_model::{
     Direction, Drive, Host, LinkState, Measurement, Metric, format_count, format_duration_ns,
@@ -8,12 +8,12 @@ use crate::control_group::io_ceiling;
 use crate::index::Index;
 use crate::place::place;
 
-/// Bytes that a small read costs on the link besides its data: fetching the
-/// command (64), completion (16), doorbell and interrupt, with their headers.
+/// Bytes per small read on the link besides its data: fetching the command (64), completion (16),
+/// doorbell and interrupt, with their headers.
 pub(super) const COMMAND_BYTES: f64 = 100.0;
 
-/// The lowest upper bound of a measurement's rate that is known, in the
-/// metric's unit, and what sets it. Latencies have none.
+/// Returns the lowest known upper bound of a measurement's rate, in the metric's unit, and its
+/// source. Latencies have none.
 pub(crate) fn ceiling(
     index: &Index<'_>,
     of: &Measurement,
@@ -66,8 +66,8 @@ fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, S
     }
 }
 
-/// The links from the root port down to a drive with what each carries from or
-/// towards memory, bytes per second; `None` where one is not known or there is none.
+/// Links from the root port down to a drive with the rate of each from or to memory, bytes per
+/// second; `None` if one is not known or there are none.
 fn path<'h>(host: &'h Host, drive: &'h Drive, writes: bool) -> Option<Vec<(&'h str, f64)>> {
     let carried = |name: &str| {
         let link = host.link(name)?;
@@ -81,8 +81,8 @@ fn path<'h>(host: &'h Host, drive: &'h Drive, writes: bool) -> Option<Vec<(&'h s
     links.filter(|links| !links.is_empty())
 }
 
-/// What paths from the roots carry together, bytes per second: what lies below
-/// a link is bounded by it, and links beside each other add up.
+/// Combined rate of paths from the roots, bytes per second: a link bounds everything below it, and
+/// parallel links add up.
 pub(super) fn flow(paths: &[&[(&str, f64)]]) -> f64 {
     let mut sum = 0.0;
     let mut counted: Vec<&str> = Vec::new();
@@ -103,8 +103,8 @@ pub(super) fn flow(paths: &[&[(&str, f64)]]) -> f64 {
     sum
 }
 
-/// Little's law with the latency of an unloaded drive: outstanding I/Os that
-/// the queue holds over the time that one takes at least.
+/// Little's law with the latency of an unloaded drive: outstanding I/Os that fit in the queue,
+/// divided by the minimum time per I/O.
 fn queue_ceiling(index: &Index<'_>, of: &Measurement) -> Option<(f64, String)> {
     let [target] = of.targets.as_slice() else { return None };
     let asked = of.conditions.depth_asked?;
@@ -163,7 +163,7 @@ mod tests {
         shallow.measurements[1].conditions.depth_asked = Some(64);
         let queue = ceiling(&Index::of(&shallow), &shallow.measurements[1], Metric::Iops).unwrap();
         assert!((queue.0 - 800_000.0).abs() < 1.0, "{queue:?}");
-        // Late by 10 s, since more were asked for: no time that an I/O takes.
+        // Late by 10 s because more were asked for: that is not the time an I/O takes.
         shallow.measurements[2].total[0].latency_mean = Some(iodyno_model::Estimate::bare(1e10));
         for of in &mut shallow.measurements[1..] {
             of.workload.options.insert("rate_iops".into(), "50000".into());

@@ -1,4 +1,4 @@
-//! Every upper bound of a measurement's rate that is known, each with where it comes from.
+//! All known upper bounds of a measurement's rate, each with its source.
 
 use iodyno_model::{
     Claim, Direction, Link, LinkState, Metric, format_count, format_duration_ns, format_mb_per_s,
@@ -11,55 +11,55 @@ use crate::claims::ClaimBook;
 use crate::claims::claim_of;
 use crate::control_group::io_ceiling;
 use crate::limiter::{Case, busiest_share};
-use crate::measured::{is_paced, only_trims};
+use crate::measured::{is_paced, is_random, only_trims};
 use crate::shape::Shape;
 
-/// The maximum payload sizes that a link may have where none could be read,
-/// bytes: what desktops use, what servers use, the largest in use.
+/// Possible maximum payload sizes of a link if none could be read, bytes: of desktops, of servers,
+/// the largest in use.
 const PAYLOADS_BYTES: [u32; 3] = [128, 256, 512];
-/// The read completion boundaries at which a root may split what is written,
-/// bytes, the least and the other; or it may not.
+/// Possible read completion boundaries at which a root may split writes, bytes: the smaller and the
+/// larger; or no split.
 const BOUNDARIES_BYTES: [u32; 3] = [64, 128, u32::MAX];
 
-/// What sets a ceiling.
+/// Kind of bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// What the data sheet states of the drives.
+    /// Data sheets of the drives.
     Claim,
     /// The drives' own links.
     Link,
-    /// A link that several of them share, or a card's.
+    /// A link that several drives share, or a card's.
     SharedLink,
-    /// Outstanding I/Os over the time that one takes at least.
+    /// Outstanding I/Os divided by the minimum time per I/O.
     Depth,
-    /// The requests that the device's queue holds.
+    /// Number of requests that the device's queue holds.
     Queue,
-    /// The submitting threads' CPU time.
+    /// CPU time of the submitting threads.
     Cpu,
-    /// What the members of a layer give one by one.
+    /// Rates of a layer's members measured one by one.
     Layer,
-    /// What control groups let through.
+    /// Limits of control groups.
     ControlGroup,
 }
 
-/// An upper bound of a rate, in the unit of the case's metric.
+/// Upper bound of a rate, in the unit of the case's metric.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Ceiling {
-    /// What sets it.
+    /// Kind of bound.
     pub bound: Bound,
-    /// Its value.
+    /// Value.
     #[schemars(with = "Option<f64>")]
     pub value: f64,
-    /// The least that it may be, where something of it is not known.
+    /// Lowest possible value, if some of its inputs are not known.
     #[schemars(with = "Option<f64>")]
     pub low: f64,
-    /// The most that it may be.
+    /// Highest possible value.
     #[schemars(with = "Option<f64>")]
     pub high: f64,
-    /// In words.
+    /// Description.
     pub what: String,
-    /// How it is computed, and from what source.
+    /// Formula and its source.
     pub formula: String,
 }
 
@@ -69,7 +69,7 @@ impl Ceiling {
     }
 }
 
-/// All that is known of `case`, the lowest first; `others` are what else was measured.
+/// Returns all known ceilings of `case`, the lowest first; `others` are the other measurements.
 pub(crate) fn ceilings(case: &Case<'_>, others: &[Case<'_>], claims: &ClaimBook) -> Vec<Ceiling> {
     let mut all: Vec<Ceiling> = Vec::new();
     all.extend(claim(case, claims));
@@ -83,10 +83,10 @@ pub(crate) fn ceilings(case: &Case<'_>, others: &[Case<'_>], claims: &ClaimBook)
     all
 }
 
-/// The figure of a data sheet that bounds the workload of `case`, of one drive.
+/// Returns the data sheet figure that bounds the workload of `case`, for one drive.
 pub(crate) fn sheet_rate(case: &Case<'_>, sheet: &Claim) -> Option<f64> {
     let of = case.of_run();
-    let random = of.workload.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
+    let random = is_random(of);
     let [result] = of.total.as_slice() else { return None };
     let rate = match (case.metric, result.direction) {
         (Metric::Bandwidth, Direction::Read) => sheet.seq_read_mbs.map(|mbs| mbs * 1e6),
@@ -100,8 +100,7 @@ pub(crate) fn sheet_rate(case: &Case<'_>, sheet: &Claim) -> Option<f64> {
     rate.filter(|rate| fits && rate.is_finite() && *rate > 0.0)
 }
 
-/// What the data sheets of all its drives state together; `None` where that of
-/// one is not known.
+/// Sum of the data sheet figures of all its drives; `None` if one is not known.
 pub(crate) fn sheet_rates(case: &Case<'_>, claims: &ClaimBook) -> Option<f64> {
     let each = case.drives.iter().map(|drive| sheet_rate(case, claim_of(claims, drive)?));
     let sum = each.sum::<Option<f64>>()?;
@@ -110,7 +109,7 @@ pub(crate) fn sheet_rates(case: &Case<'_>, claims: &ClaimBook) -> Option<f64> {
 
 fn claim(case: &Case<'_>, claims: &ClaimBook) -> Option<Ceiling> {
     let rate = sheet_rates(case, claims)?;
-    // Parity and copies are not what a sheet speaks of.
+    // A sheet's write rate does not include parity and copies.
     let plain = case.layer.as_deref().is_none_or(|layer| matches!(layer, "raid0" | "stripe"));
     if !plain && !case.reads() {
         return None;
@@ -140,12 +139,12 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
     let formula = if case.reads() { OF_READS } else { OF_WRITES };
     let Some(host) = case.host() else { return Vec::new() };
     let paths = case.paths();
-    // Reads and writes go in opposite directions: their sum has no such bound. Trims move no data.
+    // Reads and writes use opposite directions: their sum has no such bound. Trims move no data.
     let is_mix = case.of_run().total.len() > 1;
     if case.virtual_disk.is_some() || paths.is_empty() || is_mix || only_trims(case.of_run()) {
         return Vec::new();
     }
-    // A link is a drive's own where no other drive's path leads over it.
+    // A link is a drive's own if no other drive's path includes it.
     let is_own = |name: &str| {
         let users = paths.iter().filter(|path| path.iter().any(|link| link == name));
         users.count() == 1 && !case.is_of_card(name)
@@ -213,9 +212,8 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
     all
 }
 
-/// What a link carries towards memory, or from there, bytes per second; `unknown`
-/// are the maximum payload size where none could be read, and the boundary at
-/// which completions are split.
+/// Rate of a link to or from memory, bytes per second; `unknown` are the maximum payload size if
+/// none could be read, and the boundary at which completions are split.
 fn carried(link: &Link, reads: bool, unknown: (u32, u32)) -> Option<f64> {
     let (unknown_bytes, boundary) = unknown;
     let ends = [link.port.max_payload_bytes.get(), link.device.max_payload_bytes.get()];
@@ -255,7 +253,7 @@ fn depth(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Ceiling> {
     all
 }
 
-/// Requests that the queues of its one device hold.
+/// Returns the number of requests that the queues of its only device hold.
 pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
     let bottoms = crate::place::devices(case.host(), case.of_run());
     let [bottom] = bottoms.as_slice() else { return None };
@@ -263,10 +261,10 @@ pub(crate) fn queue_slots(case: &Case<'_>) -> Option<u32> {
     Some(queue.nr_requests.value()?.saturating_mul(queue.hardware_queues.value()?.max(1)))
 }
 
-/// The rate at which the busiest submitting thread would have no time left.
+/// The rate at which the busiest submitting thread would use all of its CPU time.
 fn cpu(case: &Case<'_>) -> Option<Ceiling> {
     let share = busiest_share(case.host(), case.of_run())?;
-    // Below a tenth the guess would be as wide as the figure.
+    // Below a tenth, the extrapolation would be as wide as the value.
     (share.share() >= 0.1).then(|| {
         let what = format!("submitting threads: {}", share.text());
         let formula = "rate / share of their CPU time that the submitting threads used";
@@ -274,13 +272,13 @@ fn cpu(case: &Case<'_>) -> Option<Ceiling> {
     })
 }
 
-/// What io.max of the control groups lets through.
+/// The io.max limit of the control groups.
 fn control_group(case: &Case<'_>) -> Option<Ceiling> {
     let (value, what) = io_ceiling(case.host()?, case.of_run(), case.metric)?;
     Some(Ceiling::exact(Bound::ControlGroup, value, what, "io.max (Linux, admin-guide/cgroup-v2)"))
 }
 
-/// What a layer should give: so many times its slowest member, as far as one was measured.
+/// Expected rate of a layer: a multiple of its slowest member, as far as one was measured.
 fn layer(case: &Case<'_>, others: &[Case<'_>]) -> Option<Ceiling> {
     let layer = case.layer.as_deref()?;
     let shape = Shape::of(&case.of_run().workload);

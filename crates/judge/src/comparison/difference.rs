@@ -1,4 +1,4 @@
-//! Repetitions of two sides, and whether they differ.
+//! Tests two sides' repetitions for a difference.
 
 use iodyno_model::{Estimate, LatencyKind, Spread};
 use iodyno_stats::two_sample::{student_interval, welch};
@@ -8,64 +8,63 @@ use serde::Serialize;
 use super::quantity::Quantity;
 use super::sample::Sample;
 
-/// Level of the intervals; what is left of 1 is how often a difference that
-/// does not exist may be called real.
+/// Confidence level of the intervals; 1 minus it is the rate of false positives.
 pub const LEVEL: f64 = 0.95;
 
-/// Repetitions of each side from which on a difference is tested.
+/// Minimum repetitions of each side for a test.
 pub const REPETITIONS: usize = 3;
 
-/// One side against the first.
+/// One side compared with the first.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// Its value over the first one's. The interval is one of repetitions
-    /// (confidence), of how the figures were printed (rounding), or unknown.
+    /// Value divided by the first side's. The interval comes from the repetitions (confidence),
+    /// from the rounding of printed figures (rounding), or is unknown.
     pub ratio: Estimate,
-    /// The difference in percent.
+    /// Difference in percent.
     pub percent: f64,
-    /// Of Welch's test on the logarithms of the repetitions.
+    /// p-value of Welch's test on the logarithms of the repetitions.
     pub p_value: Option<f64>,
-    /// The same, corrected for the number of comparisons (Holm).
+    /// p-value corrected for the number of comparisons (Holm).
     #[serde(rename = "p_adjusted")]
     pub adjusted: Option<f64>,
-    /// Whether it is real.
+    /// Significance of the difference.
     #[serde(rename = "real")]
     pub reality: Reality,
 }
 
-/// Whether a difference is real.
+/// Significance of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reality {
-    /// It is more than repetitions differ by chance, which were made in turns.
+    /// Significant, with interleaved repetitions.
     #[serde(rename = "yes")]
     Real,
-    /// It is more than repetitions differ by chance, but one side was measured behind the other,
-    /// or nobody knows: what changed meanwhile may be all of it.
+    /// Significant, but one side was measured after the other, or the order is not known: drift may
+    /// explain all of it.
     NotInTurns,
-    /// It is not more than repetitions may differ by chance.
+    /// Not significant: repetitions may differ as much by chance.
     #[serde(rename = "no")]
     NotShown,
-    /// It is not more than the figures were rounded by.
+    /// No more than the rounding of the figures.
     WithinRounding,
-    /// Too few repetitions to know how much they differ by chance.
+    /// Too few repetitions to know the variation between them.
     SpreadUnknown,
-    /// The workloads differ, so that nothing else was to be expected.
+    /// The workloads differ, so a difference was to be expected.
     Unlike,
 }
 
-/// The values of a side's repetitions.
+/// Values of a side's repetitions.
 #[derive(Debug, Clone)]
-pub(crate) struct Group {
+pub(crate) struct Repetitions {
     values: Vec<Estimate>,
 }
 
-impl Group {
+impl Repetitions {
     pub(crate) const fn new(values: Vec<Estimate>) -> Self {
         Self { values }
     }
 
-    /// `None` where not all repetitions have a value.
+    /// Returns `None` if a repetition has no value.
     pub(super) fn of(
         samples: &[&Sample<'_>],
         quantity: Quantity,
@@ -76,8 +75,8 @@ impl Group {
         values.filter(|values| !values.is_empty()).map(Self::new)
     }
 
-    /// Logarithms, and what rounding may have added to or taken from all of
-    /// them alike; `None` for what is not positive.
+    /// Logarithms, and the largest rounding error of one of them; `None` if a value is not
+    /// positive.
     fn logs(&self) -> Option<(Vec<f64>, f64)> {
         let mut logs = Vec::with_capacity(self.values.len());
         let mut rounding: f64 = 0.0;
@@ -87,7 +86,7 @@ impl Group {
             }
             logs.push(estimate.value.ln());
             if let Spread::Rounding { low, high } = estimate.spread {
-                // Printed as 0.0 something, nothing below is known.
+                // A value printed as 0.0... has no known lower bound.
                 let low = low.max(f64::MIN_POSITIVE);
                 rounding =
                     rounding.max((estimate.value / low).ln().max((high / estimate.value).ln()));
@@ -96,8 +95,8 @@ impl Group {
         Some((logs, rounding))
     }
 
-    /// One value as it was measured; of several the geometric mean, whose
-    /// interval is known from [`REPETITIONS`] on.
+    /// Returns a single value as measured; of several, the geometric mean, with an interval from
+    /// [`REPETITIONS`] on.
     pub(crate) fn estimate(&self) -> Estimate {
         if let [only] = self.values.as_slice() {
             return *only;
@@ -116,7 +115,7 @@ impl Group {
         }
     }
 
-    /// Against the first side; `None` where a value is 0, which has no ratio.
+    /// Compares with the first side; `None` if a value is 0, which has no ratio.
     pub(crate) fn against(&self, first: &Self) -> Option<Difference> {
         let ((own, own_rounding), (theirs, their_rounding)) = (self.logs()?, first.logs()?);
         let rounding = own_rounding + their_rounding;
@@ -148,15 +147,15 @@ impl Group {
 }
 
 impl Difference {
-    /// `None`: the ratio is beyond all numbers.
+    /// Returns `None` if the ratio is not finite.
     fn new(ratio: Estimate, p_value: Option<f64>, reality: Reality) -> Option<Self> {
         let percent = (ratio.finite()?.value - 1.0) * 100.0;
         Some(Self { ratio, percent, p_value, adjusted: None, reality })
     }
 
-    /// Takes the corrected p-value, which decides; `in_turns`: repetitions of both sides lie among
-    /// each other in time. Runs that follow each other are more alike than those an hour apart, so a
-    /// test that supposes them independent calls drift a difference.
+    /// Sets the corrected p-value, which decides; `in_turns`: the repetitions of both sides are
+    /// interleaved in time. Consecutive runs are more alike than runs an hour apart, so a test that
+    /// assumes independence reports drift as a difference.
     pub(super) fn adjust(&mut self, adjusted: f64, in_turns: bool) {
         self.adjusted = Some(adjusted);
         if adjusted < 1.0 - LEVEL && self.reality == Reality::NotShown {

@@ -1,4 +1,4 @@
-//! What differs in the conditions of a row's sides.
+//! Differences between the conditions of a row's sides.
 
 use std::collections::BTreeMap;
 
@@ -10,61 +10,60 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pairing::Group;
-use super::point::{Key, manner};
+use super::point::{Key, free_options};
 use super::sample::Sample;
 use super::stack;
 use crate::place::{device_of, own_link, place};
 
-/// A condition that is not the same everywhere.
+/// A condition that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Differing {
-    /// What it is: `kernel`, `firmware`, an option by fio's name.
+    /// Name of the condition: `kernel`, `firmware`, or a fio option.
     pub what: String,
-    /// What it is on each side, in the order of the sides; several values where
-    /// its repetitions differ, none where it is not known or not set.
+    /// Values by side: several if its repetitions differ, none if not known or not set.
     pub values: Vec<Vec<String>>,
-    /// Where it differs: indices of rows.
+    /// Rows in which it differs, as indices.
     pub rows: Vec<usize>,
 }
 
-/// What is known of another side, and not of this one.
+/// Conditions known of other sides but not of this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotKnown {
-    /// The side, an index.
+    /// Index of the side.
     pub side: usize,
-    /// What is not known of it in any row.
+    /// Conditions that are not known in any of its rows.
     pub what: Vec<String>,
 }
 
-/// A condition of one repetition.
+/// Condition of one repetition.
 struct Condition {
     what: String,
     value: Option<String>,
     unknown: Unknown,
 }
 
-/// What it means that one side does not say it.
+/// Treatment of a side without a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unknown {
-    /// Not known, which is said.
-    Said,
-    /// Nothing.
-    Silent,
-    /// A difference: an option that is not set is not written down.
-    Differs,
+    /// Reported as not known.
+    Reported,
+    /// Ignored.
+    Ignored,
+    /// A difference: an option that is not set is not recorded.
+    IsDifference,
 }
 
-/// Values by side, of a condition of a row.
+/// Values of a row's condition, by side.
 struct Values {
     what: String,
     unknown: Unknown,
     by_side: Vec<Vec<String>>,
-    /// Sides that were asked.
+    /// Sides that have this condition.
     asked: Vec<bool>,
 }
 
-/// Conditions that differ, and those that are known of some sides alone. Rows
-/// in which the same differs are one entry.
+/// Returns the conditions that differ, and those known of only some sides. Rows with the same
+/// difference share one entry.
 pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Vec<NotKnown>) {
     let mut found: Vec<Differing> = Vec::new();
     let mut places: BTreeMap<(String, Vec<Vec<String>>), usize> = BTreeMap::new();
@@ -77,7 +76,7 @@ pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Ve
             let Some(first) = known.first() else { continue };
             let missing = (0..sides).filter(|side| here[*side] && values[*side].is_empty());
             let missing: Vec<usize> = missing.collect();
-            if unknown == Unknown::Said {
+            if unknown == Unknown::Reported {
                 for side in missing.iter().filter(|side| asked[**side]) {
                     let known = &mut not_known[*side].what;
                     if !known.contains(&what) {
@@ -85,7 +84,7 @@ pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Ve
                     }
                 }
             }
-            let unstated = unknown == Unknown::Differs && !missing.is_empty();
+            let unstated = unknown == Unknown::IsDifference && !missing.is_empty();
             if !unstated && known.iter().all(|values| values == first) {
                 continue;
             }
@@ -121,7 +120,7 @@ fn by_condition(row: &Group<'_>, sides: usize) -> Vec<Values> {
     all
 }
 
-/// What is known of the conditions of a repetition.
+/// Known conditions of a repetition.
 fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
     let of = sample.first();
     let host = of.before.and_then(|at| sample.record.snapshots.get(at));
@@ -132,36 +131,36 @@ fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
             all.extend(of_host(host));
             all.extend(of_device(sample.record, host, of));
         }
-        None => all.push(said("host", None)),
+        None => all.push(or_unknown("host", None)),
     }
     all
 }
 
-/// What makes the row: it differs only between workloads that are not the same.
+/// Conditions that define the row: they differ only between unlike workloads.
 fn of_workload(key: &Key) -> Vec<Condition> {
     let mut all = vec![
-        silent("direction", Some(key.direction.name().to_owned())),
-        silent("rw", key.rw.clone()),
-        silent("bs", key.bs.map(|bs| Bytes(bs).binary())),
+        or_ignored("direction", Some(key.direction.name().to_owned())),
+        or_ignored("rw", key.rw.clone()),
+        or_ignored("bs", key.bs.map(|bs| Bytes(bs).binary())),
     ];
-    all.extend(key.shape.iter().map(|(name, value)| differs(name, Some(value.clone()))));
+    all.extend(key.shape.iter().map(|(name, value)| or_different(name, Some(value.clone()))));
     all
 }
 
-fn said(what: &str, value: Option<String>) -> Condition {
-    Condition { what: what.to_owned(), value, unknown: Unknown::Said }
+fn or_unknown(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::Reported }
 }
 
-fn silent(what: &str, value: Option<String>) -> Condition {
-    Condition { what: what.to_owned(), value, unknown: Unknown::Silent }
+fn or_ignored(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::Ignored }
 }
 
-fn differs(what: &str, value: Option<String>) -> Condition {
-    Condition { what: what.to_owned(), value, unknown: Unknown::Differs }
+fn or_different(what: &str, value: Option<String>) -> Condition {
+    Condition { what: what.to_owned(), value, unknown: Unknown::IsDifference }
 }
 
 fn of_measurement(of: &Measurement) -> Vec<Condition> {
-    let mut manner: BTreeMap<String, String> = manner(of);
+    let mut free_options: BTreeMap<String, String> = free_options(of);
     let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let yes = |is: Option<bool>| is.map(|is| if is { "yes" } else { "no" }.to_owned());
@@ -169,26 +168,26 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
     let remarks = conditions.target_remarks.iter().map(ToString::to_string);
     let remarks: Vec<String> = remarks.collect();
     let mut all = vec![
-        said("job", named(&of.name)),
-        said("target", named(&of.targets.join(" "))),
-        said("generator", named(&of.source)),
-        said("ioengine", manner.remove("ioengine")),
-        said("direct", manner.remove("direct")),
-        silent("size", manner.remove("size")),
-        said("iodepth", number(of.workload.iodepth)),
-        said("numjobs", number(of.workload.numjobs)),
-        silent("measured for", of.duration_ns.and_then(about)),
-        silent("registered buffers", yes(conditions.registered_buffers)),
-        silent("kernel threads ran the I/O", yes(conditions.punted)),
-        silent("blocks written", written(of)),
-        silent("device under it", conditions.device.clone()),
-        differs("remarks", named(&remarks.join("; "))),
+        or_unknown("job", named(&of.name)),
+        or_unknown("target", named(&of.targets.join(" "))),
+        or_unknown("generator", named(&of.source)),
+        or_unknown("ioengine", free_options.remove("ioengine")),
+        or_unknown("direct", free_options.remove("direct")),
+        or_ignored("size", free_options.remove("size")),
+        or_unknown("iodepth", number(of.workload.iodepth)),
+        or_unknown("numjobs", number(of.workload.numjobs)),
+        or_ignored("measured for", of.duration_ns.and_then(about)),
+        or_ignored("registered buffers", yes(conditions.registered_buffers)),
+        or_ignored("kernel threads ran the I/O", yes(conditions.punted)),
+        or_ignored("blocks written", written(of)),
+        or_ignored("device under it", conditions.device.clone()),
+        or_different("remarks", named(&remarks.join("; "))),
     ];
-    all.extend(manner.into_iter().map(|(name, value)| differs(&name, Some(value))));
+    all.extend(free_options.into_iter().map(|(name, value)| or_different(&name, Some(value))));
     all
 }
 
-/// A time to one digit, so that 10.002 s and 9.998 s are the same: `about 10 s`.
+/// Rounds a time to one digit, so that 10.002 s and 9.998 s are equal: `about 10 s`.
 fn about(ns: u64) -> Option<String> {
     let exponent = i32::try_from(ns.checked_ilog10()?).ok()?;
     let digit = 10_f64.powi(exponent);
@@ -213,50 +212,50 @@ fn written(of: &Measurement) -> Option<String> {
 }
 
 fn of_host(host: &Host) -> Vec<Condition> {
-    let text = |what: &str, fact: &Fact<String>| said(what, fact.value());
+    let text = |what: &str, fact: &Fact<String>| or_unknown(what, fact.value());
     let drivers = host.drivers.iter().map(|driver| match driver.version.get() {
         Some(version) => format!("{} {version}", driver.name),
         None => driver.name.clone(),
     });
     let drivers = drivers.collect::<Vec<_>>().join(", ");
-    // What a kernel does not have is no difference of its settings.
+    // A parameter that one kernel lacks is not a difference.
     let parameters = host.kernel.parameters.iter();
-    let parameters = parameters.map(|(name, value)| silent(name, Some(value.clone())));
+    let parameters = parameters.map(|(name, value)| or_ignored(name, Some(value.clone())));
     let mut all = vec![
         text("host", &host.hostname),
         text("system", &host.system.product),
         text("BIOS", &host.system.bios_version),
         text("CPU", &host.cpus.model),
-        said("CPUs", host.cpus.online.get().map(|cpus| cpus.len().to_string())),
+        or_unknown("CPUs", host.cpus.online.get().map(|cpus| cpus.len().to_string())),
         text("CPU governor", &host.cpus.governor),
-        said("memory", host.memory.get().map(|bytes| bytes.binary())),
+        or_unknown("memory", host.memory.get().map(|bytes| bytes.binary())),
         text("kernel", &host.kernel.release),
         text("kernel command line", &host.kernel.command_line),
         text("distribution", &host.kernel.distribution),
-        silent("storage drivers", Some(drivers).filter(|text| !text.is_empty())),
+        or_ignored("storage drivers", Some(drivers).filter(|text| !text.is_empty())),
     ];
     all.extend(parameters);
     all
 }
 
-/// Of the drives and block devices under its targets.
+/// Conditions of the drives and block devices below its targets.
 fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition> {
     let places: Vec<_> = of.targets.iter().map(|target| place(Some(host), of, target)).collect();
     let drives: Vec<&Drive> = places.iter().filter_map(|place| place.drive).collect();
     let blocks = places.iter().filter_map(|place| host.block(place.bottom.as_deref()?));
     let blocks: Vec<&BlockDevice> = blocks.collect();
     let of_drives = |what: &str, value: &dyn Fn(&Drive) -> Option<String>| {
-        said(what, joined(drives.iter().map(|drive| value(drive))))
+        or_unknown(what, joined(drives.iter().map(|drive| value(drive))))
     };
     let of_blocks = |what: &str, value: &dyn Fn(&BlockDevice) -> Option<String>| {
-        said(what, joined(blocks.iter().map(|block| value(block))))
+        or_unknown(what, joined(blocks.iter().map(|block| value(block))))
     };
-    // As it was under load: an idle link may save power.
+    // State under load: an idle link may save power.
     let loaded = of.under_load.and_then(|at| record.snapshots.get(at)).unwrap_or(host);
     let of_links = |what: &str, value: &dyn Fn(&Link) -> Option<String>| {
         let links = drives.iter().flat_map(|drive| &drive.links);
         let links = links.filter_map(|name| loaded.link(name));
-        silent(what, joined(links.map(value)))
+        or_ignored(what, joined(links.map(value)))
     };
     let mut all = vec![
         of_drives("model", &|drive| drive.model.value()),
@@ -269,8 +268,8 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
         }),
         of_links("ASPM", &|link| link.aspm.get().map(|aspm| aspm.label().unwrap_or("off").into())),
         of_drives("NUMA node", &|drive| drive.numa_node.get().map(u32::to_string)),
-        silent("IOMMU domain", joined(drives.iter().map(|drive| iommu_domain(drive)))),
-        silent(
+        or_ignored("IOMMU domain", joined(drives.iter().map(|drive| iommu_domain(drive)))),
+        or_ignored(
             "power state",
             joined(
                 drives
@@ -280,7 +279,7 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
         ),
         of_blocks("scheduler", &|block| block.queue.scheduler.value()),
         of_blocks("nr_requests", &|block| block.queue.nr_requests.get().map(u32::to_string)),
-        silent(
+        or_ignored(
             "wbt_lat_usec",
             joined(blocks.iter().map(|block| block.queue.wbt_lat_us.get().map(u64::to_string))),
         ),
@@ -293,7 +292,7 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
     all
 }
 
-/// Of what lies between its targets and the drives.
+/// Conditions of the layers between its targets and the drives.
 fn of_stack(host: &Host, of: &Measurement) -> Vec<Condition> {
     let mut all: Vec<(&str, Vec<String>)> = Vec::new();
     for (what, value) in
@@ -305,11 +304,11 @@ fn of_stack(host: &Host, of: &Measurement) -> Vec<Condition> {
         }
     }
     all.into_iter()
-        .map(|(what, values)| silent(what, joined(values.into_iter().map(Some))))
+        .map(|(what, values)| or_ignored(what, joined(values.into_iter().map(Some))))
         .collect()
 }
 
-/// The values that are known, each once.
+/// Joins the known values without duplicates.
 fn joined(values: impl Iterator<Item = Option<String>>) -> Option<String> {
     let mut values: Vec<String> = values.flatten().collect();
     values.sort();
@@ -317,7 +316,7 @@ fn joined(values: impl Iterator<Item = Option<String>>) -> Option<String> {
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// `DMA`; where nothing is translated, `none`.
+/// Returns e.g. `DMA`; `none` without translation.
 fn iommu_domain(drive: &Drive) -> Option<String> {
     match &drive.iommu {
         Fact::Absent => Some("none".into()),

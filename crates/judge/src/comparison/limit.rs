@@ -1,4 +1,4 @@
-//! `--fail-if 'iops < -5%'`: a limit to a difference, and whether it is broken.
+//! Limits of a difference, `--fail-if 'iops < -5%'`, and their evaluation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,61 +9,61 @@ use thiserror::Error;
 use super::difference::{Difference, REPETITIONS, Reality};
 use super::{Cell, Comparison, Quantity, Row};
 
-/// A difference that is too much.
+/// Limit of a difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// Of what.
+    /// Quantity that is limited.
     pub quantity: Quantity,
-    /// The difference in percent of the first side: -5 is 5 % less.
+    /// Difference in percent of the first side: -5 is 5 % less.
     pub percent: f64,
-    /// Differences below it break it; else those above.
+    /// Broken by differences below it; else by those above.
     pub below: bool,
 }
 
-/// Why a text is no limit.
+/// Error in the text of a limit.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LimitError {
-    /// It has not the form.
+    /// Not in the form of a limit.
     #[error(
         "`{0}` is no limit: METRIC < -PERCENT or METRIC > PERCENT was expected, such as `iops < -5%`"
     )]
     Form(String),
-    /// There is no such metric.
+    /// Unknown metric.
     #[error("there is no metric `{name}`{}; there are {}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")), names().join(", "))]
     Metric {
-        /// What was asked for.
+        /// Name that was given.
         name: String,
-        /// The metric with the nearest name.
+        /// Metric with the nearest name.
         nearest: Option<String>,
     },
-    /// It is broken by what did not change.
+    /// Would be broken without a change.
     #[error("`{0}` holds where nothing changed: a decrease is `{1} < -5%`, an increase `{1} > 5%`")]
     NoChange(String, String),
 }
 
-/// What came of a limit for one row and side.
+/// Evaluation of a limit for one row and side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ruling {
     /// The limit.
     pub limit: Limit,
-    /// Row, an index.
+    /// Index of the row.
     pub row: usize,
-    /// Side, an index.
+    /// Index of the side.
     pub side: usize,
-    /// Whether it is broken.
+    /// Outcome.
     pub outcome: Outcome,
 }
 
-/// Whether a limit is broken.
+/// Outcome of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is.
+    /// The limit is broken.
     Broken,
-    /// It is not.
+    /// The limit is kept.
     Kept,
-    /// It may be, but not beyond doubt.
+    /// It may be broken, but not with certainty.
     NotShown,
-    /// It cannot be judged: why.
+    /// It cannot be evaluated, for this reason.
     CannotTell(String),
 }
 
@@ -105,17 +105,17 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// Of repetitions in turns, the difference has to be real, and its interval beyond
-    /// the limit. Without repetitions the figures have to be beyond it by `noise`
-    /// (percent), however they were rounded; so has the interval of repetitions that were
-    /// not made in turns, of which nobody knows how far they drift.
+    /// Evaluates the limit. For interleaved repetitions, the difference must be real and its
+    /// interval beyond the limit. Without repetitions, the figures must be beyond it by `noise`
+    /// (percent), rounding included; so must the interval of repetitions that were not interleaved,
+    /// whose drift is not known.
     fn judge(&self, difference: &Difference, noise: Option<f64>) -> Outcome {
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let beyond = |ratio: &Estimate, more: f64| match self.below {
             true => percent(ratio.high()) < self.percent - more,
             false => percent(ratio.low()) > self.percent + more,
         };
-        // What the interval leaves possible.
+        // Within the interval.
         let possible = match self.below {
             true => percent(difference.ratio.low()) < self.percent,
             false => percent(difference.ratio.high()) > self.percent,
@@ -148,7 +148,7 @@ impl Limit {
     }
 }
 
-/// Every limit asked of every row and every side but the first that has it.
+/// Evaluates every limit for every row and every side except the first that has it.
 pub fn rulings(comparison: &Comparison, limits: &[Limit], noise: Option<f64>) -> Vec<Ruling> {
     let mut all = Vec::new();
     for limit in limits {

@@ -1,4 +1,4 @@
-//! Runs held against each other, workload by workload. Pure.
+//! Compares runs workload by workload. Pure.
 
 mod difference;
 mod differing;
@@ -22,29 +22,29 @@ use iodyno_stats::holm;
 use crate::assess::assess;
 use crate::claims::ClaimBook;
 use crate::convergence::Convergence;
-use crate::each_once::each_once;
 use crate::question::Question;
+use crate::unique::unique;
 use crate::window::{ByWindow, by_window};
 use pairing::{Group, groups};
 use sample::Sample;
 
-pub(crate) use difference::Group as Repetitions;
+pub(crate) use difference::Repetitions;
 pub use difference::{Difference, LEVEL, REPETITIONS, Reality};
 pub use differing::{Differing, NotKnown};
 pub use limit::{Limit, LimitError, Outcome, Ruling, rulings};
 pub use quantity::Quantity;
 pub use table::{Alone, Cell, Comparison, Figure, Order, Point, Row, SideFacts};
 
-/// One column: a run, or several that repeat the same.
+/// A column: one run, or several repetitions of it.
 #[derive(Debug, Clone)]
 pub struct Side<'a> {
-    /// What to call it.
+    /// Label.
     pub label: String,
-    /// Its runs.
+    /// Runs.
     pub records: Vec<&'a RunRecord>,
 }
 
-/// Holds runs against each other. Pure and deterministic.
+/// Compares runs. Pure and deterministic.
 pub fn compare<'a>(sides: &[Side<'a>], claims: &ClaimBook) -> Comparison {
     let records = |of: &Side<'a>| of.records.iter().map(|record| by_window(record)).collect();
     let windows: Vec<Vec<ByWindow<'_>>> = sides.iter().map(records).collect();
@@ -61,9 +61,10 @@ pub fn compare<'a>(sides: &[Side<'a>], claims: &ClaimBook) -> Comparison {
     let unlike = unlike::joined(&mut shared, &mut alone, sides.len());
     let mut rows: Vec<Row> = match unlike {
         Some(both) => shared.iter().map(|two| unlike::row(two, &both)).collect(),
-        None => {
-            shared.iter().map(|group| row(group, sides.len(), |sample| sample.counts())).collect()
-        }
+        None => shared
+            .iter()
+            .map(|group| row(group, sides.len(), |sample| sample.is_comparable()))
+            .collect(),
     };
     adjust(&mut rows);
     let (differing, not_known) = differing::differing(&shared, sides.len());
@@ -98,7 +99,7 @@ fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
     }
 }
 
-/// How many of the runs in rounds have too few of them; `None`: none is in rounds.
+/// Number of runs in rounds that have too few of them; `None`: no run is in rounds.
 fn without_window(records: &[&RunRecord]) -> Option<usize> {
     let has_window = |record: &&RunRecord| {
         let plan = record.run.rounds.as_ref()?;
@@ -109,7 +110,7 @@ fn without_window(records: &[&RunRecord]) -> Option<usize> {
     (!have.is_empty()).then(|| have.iter().filter(|has| !**has).count())
 }
 
-/// Imported twice, a run has two ids.
+/// A run that was imported twice has two ids.
 fn is_copy(a: &RunRecord, b: &RunRecord) -> bool {
     !a.measurements.is_empty() && a.measurements == b.measurements
 }
@@ -137,12 +138,14 @@ fn point(group: &Group<'_>) -> Point {
     }
 }
 
-/// `counts` says which repetitions do.
-fn row(group: &Group<'_>, sides: usize, counts: fn(&Sample<'_>) -> bool) -> Row {
+/// Builds a row; `is_comparable` selects the repetitions to compare.
+fn row(group: &Group<'_>, sides: usize, is_comparable: fn(&Sample<'_>) -> bool) -> Row {
     let all: Vec<Vec<&Sample<'_>>> = (0..sides).map(|side| group.of_side(side).collect()).collect();
     let counted: Vec<Vec<&Sample<'_>>> = all
         .iter()
-        .map(|samples| distinct(samples).into_iter().filter(|sample| counts(sample)).collect())
+        .map(|samples| {
+            distinct(samples).into_iter().filter(|sample| is_comparable(sample)).collect()
+        })
         .collect();
     let first = counted.iter().position(|samples| !samples.is_empty());
     let cell = |side: usize| {
@@ -174,10 +177,10 @@ fn row(group: &Group<'_>, sides: usize, counts: fn(&Sample<'_>) -> bool) -> Row 
     }
 }
 
-/// A run that was named twice repeats nothing.
+/// Removes copies: a run that was given twice is not a repetition.
 fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
     let mut distinct: Vec<&Sample<'_>> = Vec::new();
-    // Those that may be equal, by a part of what makes them so.
+    // Candidates for equality, by some of the fields that must be equal.
     let mut alike: HashMap<_, Vec<&Sample<'_>>> = HashMap::new();
     for sample in samples {
         let of = sample.first();
@@ -196,15 +199,15 @@ fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
 }
 
 fn reasons(samples: &[&Sample<'_>]) -> Vec<Reason> {
-    // Repetitions have many reservations in common.
-    let reasons = each_once(samples.iter().flat_map(|sample| &sample.reasons));
+    // Repetitions share many reservations.
+    let reasons = unique(samples.iter().flat_map(|sample| &sample.reasons));
     let mut reasons: Vec<Reason> = reasons.into_iter().cloned().collect();
     reasons.sort_by_key(|reason| Reverse(reason.validity));
     reasons
 }
 
-/// The middle one of each side lies among the other's: half of each side was
-/// made before something of the other, and half behind.
+/// Two sides are interleaved if the median of each lies within the other's range: half of each side
+/// was measured before the end of the other, and half after its start.
 fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Option<Order> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -224,9 +227,8 @@ fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Option<Order> {
     Some(if in_turns { Order::Interleaved } else { Order::OneAfterTheOther })
 }
 
-/// One quantity. Latencies are of the first kind that the first side and
-/// another both have (logs may be of submissions alone): from elsewhere to elsewhere they are not
-/// comparable.
+/// Compares one quantity. Latencies are of the first kind that the first side and another both have
+/// (logs may only contain submission latencies): different kinds are not comparable.
 fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
     let of_kind = |kind: LatencyKind| -> Vec<Option<Repetitions>> {
         sides.iter().map(|samples| Repetitions::of(samples, quantity, kind)).collect()
@@ -267,11 +269,12 @@ fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
     }
 }
 
-/// p-values as close as this are one: of IOPS and bandwidth with blocks of one size.
+/// Relative difference up to which p-values are the same: those of IOPS and bandwidth with one
+/// block size are.
 const SAME_P: f64 = 1e-6;
 
-/// All quantities, rows and sides are asked at once: Holm's correction. What two quantities of a
-/// row and side say alike is asked once.
+/// Applies Holm's correction to all quantities, rows and sides together. Equal p-values of
+/// quantities of one row and side count as one test.
 fn adjust(rows: &mut [Row]) {
     let mut p_values: Vec<f64> = Vec::new();
     let mut asked: Vec<(&mut Difference, usize, bool)> = Vec::new();

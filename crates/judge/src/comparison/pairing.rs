@@ -1,4 +1,4 @@
-//! Which repetitions of which sides make a row.
+//! Groups the repetitions of all sides into rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use iodyno_model::{Direction, RunKind, RunRecord, natural};
 use super::point::Key;
 use super::sample::Sample;
 
-/// A workload at a place, and who measured it.
+/// A workload on a target, with its repetitions.
 pub(super) struct Group<'a> {
     pub(super) key: Key,
-    /// What tells it from other rows of the same workload: option and value.
+    /// Options and values that distinguish it from other rows of the same workload.
     pub(super) variant: Vec<(String, Option<String>)>,
-    /// Where, by the first side that has it; `None` where that tells nothing.
+    /// Targets on the first side that has it; `None` if they distinguish nothing.
     pub(super) place: Option<Vec<String>>,
     pub(super) samples: Vec<Sample<'a>>,
-    /// Its place among others, by what is done.
+    /// Sort rank among other groups, by workload.
     rank: usize,
 }
 
@@ -24,23 +24,26 @@ impl Group<'_> {
         self.samples.iter().filter(move |sample| sample.side == side)
     }
 
-    /// How many sides have it.
+    /// Returns the number of sides that have it.
     pub(super) fn sides(&self) -> usize {
         self.samples.iter().map(|sample| sample.side).collect::<BTreeSet<_>>().len()
     }
 }
 
-/// Samples by workload, then by what varies within a run, then by place; drive by drive, in the
-/// order of the first side's jobs, then of the others'.
+/// Groups samples by workload, then by options that vary within a run, then by target; sorted drive
+/// by drive, in the order of the first side's jobs, then of the others'.
 pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
-    settle(&mut samples);
+    complete_partial_keys(&mut samples);
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (key, of_key) in parted(samples, |sample| sample.key.clone()) {
+    for (key, of_key) in partition_by(samples, |sample| sample.key.clone()) {
         let varying = varying(&of_key);
         let variant = |sample: &Sample<'_>| -> Vec<(String, Option<String>)> {
-            varying.iter().map(|name| (name.clone(), sample.manner.get(name).cloned())).collect()
+            varying
+                .iter()
+                .map(|name| (name.clone(), sample.free_options.get(name).cloned()))
+                .collect()
         };
-        for (variant, of_variant) in parted(of_key, variant) {
+        for (variant, of_variant) in partition_by(of_key, variant) {
             for (place, samples) in by_place(of_variant) {
                 let (key, variant) = (key.clone(), variant.clone());
                 let place = place.filter(|place| !place.is_empty());
@@ -56,8 +59,8 @@ pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
     groups
 }
 
-/// Drive by drive jobs in the order in which they come, points of a sweep by their sizes: they may
-/// have been measured in any order.
+/// Sorts drive by drive, jobs in their order and points of a sweep by size, since these may have
+/// been measured in any order.
 fn sort(groups: &mut [Group<'_>]) {
     let mut ranks: BTreeMap<(Option<String>, Direction, Option<String>), usize> = BTreeMap::new();
     for group in groups.iter_mut() {
@@ -76,8 +79,8 @@ fn sort(groups: &mut [Group<'_>]) {
     });
 }
 
-/// Parts that agree in `by`, in the order of their first.
-fn parted<T, K: Ord + Clone>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+/// Partitions items by the key `by`, in order of first occurrence.
+fn partition_by<T, K: Ord + Clone>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
     let mut at: BTreeMap<K, usize> = BTreeMap::new();
     let mut parts: Vec<(K, Vec<T>)> = Vec::new();
     for item in items {
@@ -91,10 +94,10 @@ fn parted<T, K: Ord + Clone>(items: Vec<T>, by: impl Fn(&T) -> K) -> Vec<(K, Vec
     parts
 }
 
-/// Where a report does not say all of a workload, and just one workload of
-/// each other side fits what it says, it is that one; if those of several sides
-/// contradict each other, it is none.
-fn settle(samples: &mut [Sample<'_>]) {
+/// Completes partial workloads: if a report does not describe a workload completely, and exactly
+/// one workload of each other side matches, it is taken for that one; if those of several sides
+/// contradict each other, it is left alone.
+fn complete_partial_keys(samples: &mut [Sample<'_>]) {
     let mut seen = BTreeSet::new();
     let mut kinds: Vec<(usize, Key, &str)> = Vec::new();
     for sample in samples.iter() {
@@ -114,7 +117,7 @@ fn settle(samples: &mut [Sample<'_>]) {
             .into_iter()
             .map(|near| &kinds[near])
             .filter(|(other_side, other, _)| {
-                // A workload that this side has as such is another one.
+                // If this side has that workload itself, the partial one is another.
                 let has = || index.keys.contains_key(&(*side, other.clone()));
                 other_side != side && key.joined(other).is_some() && !has()
             })
@@ -135,10 +138,10 @@ fn settle(samples: &mut [Sample<'_>]) {
     }
 }
 
-/// Kinds of samples, to be found: indices.
+/// Index of the kinds of samples.
 struct Index {
     by_name: BTreeMap<String, Vec<usize>>,
-    /// The first one of each key of a side.
+    /// First index of each key of a side.
     keys: BTreeMap<(usize, Key), usize>,
 }
 
@@ -152,7 +155,8 @@ impl Index {
         index
     }
 
-    /// Those of which a kind may be one: of its name, or of none where its key has none.
+    /// Returns candidates for the same kind: those of its name, and unnamed ones if its key has no
+    /// name.
     fn near(&self, key: &Key, name: &str) -> Vec<usize> {
         let alike = self.by_name.get(name).into_iter().flatten().copied();
         let unnamed =
@@ -164,24 +168,27 @@ impl Index {
     }
 }
 
-/// Options that differ within one run at one place: there they were varied on
-/// purpose, and make rows of their own.
+/// Options that differ within one run on one target: they were varied on purpose, so each value
+/// makes a row.
 fn varying(samples: &[Sample<'_>]) -> BTreeSet<String> {
     let mut varying = BTreeSet::new();
     let mut firsts: BTreeMap<(*const RunRecord, &[String]), &Sample<'_>> = BTreeMap::new();
     for one in samples {
-        // Whatever differs among several differs from the first of them.
+        // Values that differ at all differ from the first.
         let first = *firsts.entry((std::ptr::from_ref(one.record), &one.place)).or_insert(one);
-        let names = one.manner.keys().chain(first.manner.keys());
-        varying
-            .extend(names.filter(|name| one.manner.get(*name) != first.manner.get(*name)).cloned());
+        let names = one.free_options.keys().chain(first.free_options.keys());
+        varying.extend(
+            names
+                .filter(|name| one.free_options.get(*name) != first.free_options.get(*name))
+                .cloned(),
+        );
     }
     varying
 }
 
-/// Where no side has several places, all are one row, whatever they are. Else
-/// the same drives and names belong together, and what is left of a side with
-/// as many places as the first goes by order.
+/// Matches targets between sides. If no side has several, all samples are one row. Otherwise equal
+/// drives and names match; the rest of a side with as many targets as the first is matched by
+/// order.
 fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_>>)> {
     let mut sides: Vec<(usize, Vec<Vec<String>>)> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -199,7 +206,7 @@ fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_
         let same = samples.iter().all(|sample| Some(&sample.place) == place.as_ref());
         return vec![(place.filter(|_| same), samples)];
     }
-    // The row of each place of each side.
+    // The row of each target of each side.
     let first = sides[0].1.clone();
     let mut rows = first.clone();
     let mut rows_of_places: BTreeMap<Vec<String>, usize> =
@@ -231,7 +238,7 @@ fn by_place(samples: Vec<Sample<'_>>) -> Vec<(Option<Vec<String>>, Vec<Sample<'_
     let row = |sample: &Sample<'_>| {
         row_of.get(&(sample.side, sample.place.clone())).copied().unwrap_or(rows.len())
     };
-    let mut parts = parted(samples, row);
+    let mut parts = partition_by(samples, row);
     parts.sort_by_key(|(row, _)| *row);
     parts.into_iter().map(|(row, samples)| (rows.get(row).cloned(), samples)).collect()
 }

@@ -1,12 +1,12 @@
-//! What makes measurements of two runs the same workload.
+//! Key by which measurements of two runs are the same workload.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::{Direction, Measurement, Workload};
 
-use crate::shape::{Shape, is_of_shape};
+use crate::shape::{Shape, is_workload_option};
 
-/// Options that say where, when and how long, or what else is written down.
+/// Options that set place, time, duration or logging, not the workload.
 const NOT_OF_WORKLOADS: [&str; 18] = [
     "description",
     "directory",
@@ -28,7 +28,7 @@ const NOT_OF_WORKLOADS: [&str; 18] = [
     "percentile_list",
 ];
 
-/// Which workload a result is of, as far as that is known.
+/// Workload of a result, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) direction: Direction,
@@ -37,21 +37,21 @@ pub(super) struct Key {
     pub(super) depth: Depth,
     pub(super) numjobs: Option<u32>,
     pub(super) shape: BTreeMap<String, String>,
-    /// The job's name, where nothing else tells the workload.
+    /// Job name, if nothing else identifies the workload.
     pub(super) name: Option<String>,
 }
 
-/// How many I/Os each job had outstanding.
+/// Outstanding I/Os of each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
     Unknown,
     Fixed(u32),
-    /// As many as suffice, over all threads: what was found is a result.
+    /// Found by a search, over all threads: the depth is a result.
     Searched,
 }
 
 impl Key {
-    /// `searched` says that the depth came of a search.
+    /// Builds the key; `searched`: the depth was found by a search.
     pub(super) fn of(measurement: &Measurement, direction: Direction, searched: bool) -> Self {
         let workload = &measurement.workload;
         let shape = Shape::of(workload).options.into_iter();
@@ -68,33 +68,33 @@ impl Key {
             shape: shape.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             name: None,
         };
-        key.name = (!key.tells()).then(|| measurement.name.clone());
+        key.name = (!key.is_identifying()).then(|| measurement.name.clone());
         key
     }
 
-    /// Whether it tells one workload from another without a name.
-    fn tells(&self) -> bool {
+    /// Returns true if it identifies a workload without a name.
+    fn is_identifying(&self) -> bool {
         let sizes = ["bs", "bsrange", "bssplit"];
         let size = self.bs.is_some() || sizes.iter().any(|name| self.shape.contains_key(*name));
         self.rw.is_some() && size
     }
 
-    /// Whether something of it is not known.
+    /// Returns true if part of it is not known.
     pub(super) fn is_partial(&self) -> bool {
-        !self.tells()
+        !self.is_identifying()
             || self.depth == Depth::Unknown
             || (self.numjobs.is_none() && self.depth != Depth::Searched)
     }
 
-    /// Both together, where nothing contradicts: what one does not know, the
-    /// other may. Options that are not there are not set.
+    /// Merges both keys, filling in what one lacks; `None` if they contradict each other. Options
+    /// that are absent are not set.
     pub(super) fn joined(&self, other: &Self) -> Option<Self> {
         let depth = match (self.depth, other.depth) {
             (Depth::Unknown, depth) | (depth, Depth::Unknown) => depth,
             (a, b) if a == b => a,
             _ => return None,
         };
-        let both_tell = self.tells() && other.tells();
+        let both_tell = self.is_identifying() && other.is_identifying();
         if self.direction != other.direction
             || clash(&self.bs, &other.bs)
             || clash(&self.numjobs, &other.numjobs)
@@ -104,7 +104,7 @@ impl Key {
         {
             return None;
         }
-        let (more, less) = if self.tells() { (self, other) } else { (other, self) };
+        let (more, less) = if self.is_identifying() { (self, other) } else { (other, self) };
         let mut joined = Self {
             direction: self.direction,
             rw: more.rw.clone().or_else(|| less.rw.clone()),
@@ -114,13 +114,13 @@ impl Key {
             shape: more.shape.clone(),
             name: more.name.clone().or_else(|| less.name.clone()),
         };
-        if joined.tells() {
+        if joined.is_identifying() {
             joined.name = None;
         }
         Some(joined)
     }
 
-    /// As a workload.
+    /// Returns the key as a workload.
     pub(super) fn workload(&self) -> Workload {
         Workload {
             rw: self.rw.clone(),
@@ -136,22 +136,21 @@ impl Key {
     }
 }
 
-/// Both are known, and differ.
+/// Returns true if both are known and differ.
 fn clash<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
     matches!((a, b), (Some(a), Some(b)) if a != b)
 }
 
-/// What is known of how it was done, by fio's option names: what may differ
-/// between runs without being another workload.
-pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
+/// Returns the options that may differ without making another workload, by fio's names.
+pub(super) fn free_options(of: &Measurement) -> BTreeMap<String, String> {
     let workload = &of.workload;
-    let mut manner: BTreeMap<String, String> = workload
+    let mut free_options: BTreeMap<String, String> = workload
         .options
         .iter()
         .filter(|(name, _)| {
             let logs =
                 name.starts_with("log_") || (name.starts_with("write_") && name.ends_with("_log"));
-            !is_of_shape(name)
+            !is_workload_option(name)
                 && !logs
                 && !NOT_OF_WORKLOADS.contains(&name.as_str())
                 && *name != "size"
@@ -162,11 +161,12 @@ pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
     let size = workload.size.map(|bytes| bytes.to_string());
     let size = size.or_else(|| workload.options.get("size").cloned());
     let known = [("ioengine", workload.ioengine.clone()), ("direct", direct), ("size", size)];
-    manner.extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-    manner
+    free_options
+        .extend(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    free_options
 }
 
-/// Directions that a measurement is of; of one that failed, those that were asked for.
+/// Directions of a measurement; for a failed one, those that were asked for.
 pub(super) fn directions(of: &Measurement) -> Vec<Direction> {
     if !of.total.is_empty() {
         return of.total.iter().map(|result| result.direction).collect();

@@ -1,11 +1,11 @@
-//! What is compared of a result.
+//! Quantities that are compared.
 
 use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind, Spread};
 use iodyno_stats::quantile_interval;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is compared of a result.
+/// Quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(into = "String")]
 #[schemars(with = "String")]
@@ -16,7 +16,7 @@ pub enum Quantity {
     Iops,
     /// Mean latency, ns; less is better.
     Latency,
-    /// The percentile of the latencies, in percent, ns; less is better.
+    /// Latency percentile (in percent), ns; less is better.
     Percentile(f64),
 }
 
@@ -27,7 +27,7 @@ impl From<Quantity> for String {
 }
 
 impl Quantity {
-    /// All of them.
+    /// All quantities.
     pub const ALL: [Self; 7] = [
         Self::Bandwidth,
         Self::Iops,
@@ -38,7 +38,7 @@ impl Quantity {
         Self::Percentile(99.99),
     ];
 
-    /// As limits and documents name it: `bw`, `p99.9`.
+    /// Returns the name used by limits and documents: `bw`, `p99.9`.
     pub fn name(self) -> String {
         match self {
             Self::Bandwidth => "bw".into(),
@@ -48,18 +48,18 @@ impl Quantity {
         }
     }
 
-    /// Whether more of it is better.
+    /// Returns true if more is better.
     pub const fn more_is_better(self) -> bool {
         matches!(self, Self::Bandwidth | Self::Iops)
     }
 
-    /// Whether it is a latency, which there are several kinds of.
+    /// Returns true if it is a latency, of which there are several kinds.
     pub const fn is_latency(self) -> bool {
         !self.more_is_better()
     }
 
-    /// Its value in `result`, of latencies of `kind`. A percentile from bins is
-    /// known to its bin, and only where enough I/Os were slower to tell it.
+    /// Returns its value in `result`; latencies are of `kind`. A percentile from bins is accurate
+    /// to its bin, and only known if enough I/Os were slower.
     pub(super) fn of(self, result: &DirectionResult, kind: LatencyKind) -> Option<Estimate> {
         let found = match self {
             Self::Bandwidth => result.bandwidth,

@@ -1,4 +1,4 @@
-//! One repetition of a workload: a measurement, or several that were made at once.
+//! One repetition of a workload: a measurement, or several made at once.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use iodyno_model::{
     Spread, Validity,
 };
 
-use super::point::{Key, directions, manner};
+use super::point::{Key, directions, free_options};
 use super::quantity::Quantity;
-use crate::each_once::each_once;
 use crate::measured::searched;
+use crate::unique::unique;
 use crate::window::ByWindow;
 use crate::yardsticks::identity;
 
@@ -20,17 +20,17 @@ pub(super) struct Sample<'a> {
     pub(super) side: usize,
     pub(super) record: &'a RunRecord,
     pub(super) key: Key,
-    /// What it was made on.
+    /// Targets, or their serial numbers.
     pub(super) place: Vec<String>,
-    pub(super) manner: BTreeMap<String, String>,
-    /// One, or jobs of a phase that a report lists one by one (fio's clones).
+    pub(super) free_options: BTreeMap<String, String>,
+    /// One measurement, or the jobs of a phase that a report lists separately (fio's clones).
     pub(super) jobs: Vec<&'a Measurement>,
     pub(super) validity: Validity,
     pub(super) reasons: Vec<Reason>,
 }
 
 impl<'a> Sample<'a> {
-    /// Everything that a run holds, of rounds what they came to over their window.
+    /// Returns all samples of a run; rounds are averaged over their window.
     pub(super) fn all(side: usize, window: &'a ByWindow<'_>, judged: &Assessment) -> Vec<Self> {
         let record: &RunRecord = &window.record;
         let in_rounds = window.of.iter().any(|of| of.len() > 1);
@@ -41,20 +41,20 @@ impl<'a> Sample<'a> {
         for (index, of) in record.measurements.iter().enumerate() {
             let judged = window.of[index].iter().filter_map(|at| by_index.get(at));
             let judged: Vec<_> = judged.collect();
-            let reasons = each_once(judged.iter().flat_map(|judged| judged.reasons.clone()));
+            let reasons = unique(judged.iter().flat_map(|judged| judged.reasons.clone()));
             let validity = judged.iter().map(|judged| judged.validity).max();
             singles.extend(directions(of).into_iter().map(|direction| Self {
                 side,
                 record,
                 key: Key::of(of, direction, searched.contains(of.name.as_str())),
                 place: place(record, of),
-                manner: manner(of),
+                free_options: free_options(of),
                 jobs: vec![of],
                 validity: validity.unwrap_or(Validity::Valid),
                 reasons: reasons.clone(),
             }));
         }
-        // Those that can be one, or namesakes, do the same at the same place.
+        // Candidates for one sample, and namesakes, have the same workload on the same target.
         let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, one) in singles.iter().enumerate() {
             let phase = (!in_rounds).then_some(one.first().phase);
@@ -77,7 +77,8 @@ impl<'a> Sample<'a> {
                 single.place.push(single.first().name.clone());
             }
             let phase = single.first().phase;
-            let like = (single.key.clone(), single.place.clone(), single.manner.clone(), phase);
+            let like =
+                (single.key.clone(), single.place.clone(), single.free_options.clone(), phase);
             let alike = made.entry(like).or_default();
             let is_one =
                 |at: &&usize| samples[**at].jobs.iter().all(|job| at_once(job, single.first()));
@@ -92,8 +93,8 @@ impl<'a> Sample<'a> {
         samples
     }
 
-    /// Jobs of other names do the same at the same place and time, or in a plan in
-    /// rounds, where each has its part: they are told apart by name.
+    /// Returns true for a job of another name with the same workload on the same target, at the
+    /// same time or in a plan in rounds, where each has its part: the name must tell them apart.
     fn is_namesake(&self, other: &Self, in_rounds: bool) -> bool {
         let (one, two) = (self.first(), other.first());
         one.name != two.name
@@ -109,20 +110,20 @@ impl<'a> Sample<'a> {
     fn join(&mut self, other: Self) {
         self.jobs.extend(other.jobs);
         self.validity = self.validity.max(other.validity);
-        self.reasons = each_once(self.reasons.drain(..).chain(other.reasons));
+        self.reasons = unique(self.reasons.drain(..).chain(other.reasons));
     }
 
-    /// Why it came to no result.
+    /// Why it has no result.
     pub(super) fn failure(&self) -> Option<&'a str> {
         self.jobs.iter().find_map(|job| job.failure())
     }
 
-    /// Whether its figures may be compared.
-    pub(super) fn counts(&self) -> bool {
+    /// Returns true if its figures may be compared.
+    pub(super) fn is_comparable(&self) -> bool {
         self.validity != Validity::Invalid && self.failure().is_none()
     }
 
-    /// The value of `quantity`, over all of its jobs.
+    /// Returns the value of `quantity` over all of its jobs.
     pub(super) fn value(&self, quantity: Quantity, kind: LatencyKind) -> Option<Estimate> {
         let results: Option<Vec<&DirectionResult>> =
             self.jobs.iter().map(|job| job.result(self.key.direction)).collect();
@@ -134,7 +135,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Rates add up, means weigh by their I/Os, and percentiles need the bins of all.
+/// Rates add up, means are weighted by I/Os, and percentiles need the bins of all.
 fn of_several(
     results: &[&DirectionResult],
     quantity: Quantity,
@@ -171,8 +172,8 @@ fn of_several(
     Some(Estimate { value: sum(|value| value.value), spread }).filter(|sum| sum.value.is_finite())
 }
 
-/// Same phase, and not known to be one behind the other (a file may hold
-/// several reports, which all count their phases from 0).
+/// Returns true for the same phase, unless one is known to follow the other (a file may hold
+/// several reports, each with phases from 0).
 fn at_once(a: &Measurement, b: &Measurement) -> bool {
     let window = |of: &Measurement| Some((of.started_ns?, of.duration_ns? as i64));
     let apart = match (window(a), window(b)) {
@@ -184,8 +185,8 @@ fn at_once(a: &Measurement, b: &Measurement) -> bool {
     a.phase == b.phase && !apart
 }
 
-/// What a measurement was made on. A file that fio named after the job counts
-/// as its directory: with the job's name it would be another place.
+/// Targets of a measurement. A file that fio named after the job counts as its directory, since the
+/// job name would make it another target.
 fn place(record: &RunRecord, of: &Measurement) -> Vec<String> {
     let mut places: Vec<String> = identity(record, of)
         .into_iter()
@@ -199,7 +200,7 @@ fn place(record: &RunRecord, of: &Measurement) -> Vec<String> {
     places
 }
 
-/// `NAME.0.0`: of clone 0, file 0.
+/// Matches `NAME.0.0`: clone 0, file 0.
 fn is_default_name(file: &str, job: &str) -> bool {
     let numbers = file.strip_prefix(job).and_then(|rest| rest.strip_prefix('.'));
     let mut numbers = numbers.into_iter().flat_map(|numbers| numbers.split('.'));

@@ -1,14 +1,13 @@
-//! What lies between a target and the drives, one condition for each way in
-//! which two hosts may differ.
+//! Layers between a target and the drives, one condition for each way in which two hosts may
+//! differ.
 
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Host, MdArray};
 
-/// What is said of each part of a stack, by what it is.
+/// Values of each condition.
 type Parts = Vec<(&'static str, Vec<String>)>;
 
-/// Kinds of layers, and how each was made, from `device` downwards; without the
-/// drives, which have conditions of their own. Nothing where the host does not
-/// know the device.
+/// Kinds and settings of the layers from `device` downwards, without the drives, which have
+/// conditions of their own. Empty if the host does not know the device.
 pub(super) fn parts(host: &Host, device: &str) -> Vec<(&'static str, String)> {
     let mut levels = host.levels_under(device);
     let Some(top) = levels.first().and_then(|level| level.first().copied()) else {
@@ -34,7 +33,7 @@ pub(super) fn parts(host: &Host, device: &str) -> Vec<(&'static str, String)> {
     std::iter::once(("layers", layers)).chain(known).collect()
 }
 
-/// Whether it is no device that data end up on.
+/// Returns true unless data are stored on the device itself.
 fn is_layer(block: &BlockDevice) -> bool {
     matches!(
         block.kind,
@@ -77,7 +76,7 @@ fn of_file_system(top: &BlockDevice) -> Parts {
     ]
 }
 
-/// Adds what is known of how a layer was made.
+/// Adds the known settings of a layer.
 fn of_layer(block: &BlockDevice, all: &mut Parts) {
     let mut add = |what: &'static str, value: Option<String>| {
         let Some(value) = value else { return };
@@ -107,7 +106,7 @@ fn of_layer(block: &BlockDevice, all: &mut Parts) {
     }
 }
 
-/// `2 members missing, recover`; `whole`, of levels that can be anything else.
+/// Returns `2 members missing, recover`, or `whole`, for levels with redundancy.
 fn state(array: &MdArray) -> Option<String> {
     let missing = match array.degraded? {
         0 => None,

@@ -1,4 +1,4 @@
-//! What runs held against each other come to: sides, rows and figures.
+//! Result of a comparison: sides, rows and figures.
 
 use iodyno_model::{Direction, Estimate, LatencyKind, Reason, Run, RunState, Validity, Workload};
 use schemars::JsonSchema;
@@ -10,130 +10,130 @@ use super::limit::{Outcome, Ruling};
 use super::quantity::Quantity;
 use crate::exit_status::ExitStatus;
 
-/// Runs held against each other.
+/// Result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The columns.
+    /// Columns.
     pub sides: Vec<SideFacts>,
-    /// Workloads that two sides or more have.
+    /// Workloads of at least two sides.
     pub rows: Vec<Row>,
-    /// Workloads that one side alone has.
+    /// Workloads of only one side.
     pub alone: Vec<Alone>,
-    /// What differs in the conditions.
+    /// Conditions that differ.
     pub differing: Vec<Differing>,
-    /// What is known of one side and not of another.
+    /// Conditions known of only some sides.
     pub not_known: Vec<NotKnown>,
 }
 
-/// What a column is.
+/// Description of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideFacts {
-    /// What to call it.
+    /// Label.
     pub label: String,
-    /// Its runs.
+    /// Runs.
     pub runs: Vec<Run>,
     /// Measurements that failed or were interrupted, compared or not.
     pub failed: usize,
-    /// An earlier side that holds the same run, an index.
+    /// Index of an earlier side with the same run.
     pub same_as: Option<usize>,
-    /// Of runs in rounds, which are compared by their measurement windows: how
-    /// many have none; `None`: no run is in rounds.
+    /// Number of its runs in rounds that have no measurement window to be compared by; `None`: no
+    /// run is in rounds.
     pub without_window: Option<usize>,
 }
 
-/// A workload of one side alone.
+/// A workload of only one side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Alone {
-    /// The side, an index.
+    /// Index of the side.
     pub side: usize,
     /// The workload.
     pub point: Point,
 }
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
-    /// The jobs' name, where all have the same.
+    /// Name of the jobs, if all have the same.
     pub name: Option<String>,
     /// Direction.
     pub direction: Direction,
-    /// What is known of the workload, and of what else tells it from other rows.
+    /// Known parts of the workload, and options that distinguish it from other rows.
     pub workload: Workload,
-    /// How many I/Os were outstanding was searched for.
+    /// The depth was found by a search.
     #[serde(rename = "depth_searched")]
     pub searched: bool,
-    /// Where it was made, where a side has several places: by the first side that has it.
+    /// Targets, if a side has several: those of the first side that has it.
     pub place: Option<Vec<String>>,
 }
 
-/// A workload, and what each side has of it.
+/// A workload with its results on each side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// The workload, of the first side.
+    /// Workload of the first side.
     pub point: Point,
-    /// The second side's, where that is another one: two things that were named to be held
-    /// against each other. What they differ by is no regression.
+    /// Workload of the second side if it is another one, when two unlike workloads were to be
+    /// compared. Their difference is not a regression.
     pub unlike: Option<Point>,
-    /// What each side has of it, in the order of the sides; `None`: nothing.
+    /// Results by side; `None`: the side lacks the workload.
     #[serde(rename = "sides")]
     pub cells: Vec<Option<Cell>>,
-    /// What was compared.
+    /// Figures that were compared.
     pub figures: Vec<Figure>,
 }
 
-/// What a side has of a workload.
+/// Results of a side for a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Repetitions that count.
     pub repetitions: usize,
-    /// Repetitions that do not: they failed, or say nothing.
+    /// Repetitions left out: failed or invalid.
     pub left_out: usize,
-    /// Copies of a repetition that are there already.
+    /// Copies of repetitions that are already counted.
     pub copies: usize,
-    /// One of its repetitions failed: how.
+    /// Error of a repetition that failed.
     pub failure: Option<String>,
-    /// The worst of all repetitions.
+    /// Worst validity of all repetitions.
     pub validity: Validity,
-    /// The reservations of all repetitions, the gravest first.
+    /// Reservations of all repetitions, the most severe first.
     pub reasons: Vec<Reason>,
-    /// Against the first side that has it; `None`: it is that one, or a side was not repeated.
+    /// Order in time relative to the first side that has it; `None`: it is that side, or one of the
+    /// two was not repeated.
     pub order: Option<Order>,
 }
 
-/// How the repetitions of two sides lie in time.
+/// Order in time of two sides' repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Among each other: what changed meanwhile met both.
+    /// Interleaved: drift affects both.
     Interleaved,
-    /// One side behind the other: a difference may be what changed meanwhile.
+    /// One side after the other: a difference may be drift.
     OneAfterTheOther,
-    /// When they were made is not known.
+    /// Times not known.
     Unknown,
 }
 
 /// One quantity of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
-    /// The quantity.
+    /// Quantity.
     #[serde(rename = "metric")]
     pub quantity: Quantity,
-    /// Which latencies; `None`: it is no latency.
+    /// Kind of latency; `None`: not a latency.
     #[serde(rename = "latency")]
     pub kind: Option<LatencyKind>,
-    /// The value of each side, in the quantity's unit: of one repetition with
-    /// its own interval, of several their geometric mean, which from three on
-    /// has the interval that they say.
+    /// Value of each side, in the quantity's unit: one repetition with its own interval, or the
+    /// geometric mean of several, with an interval from three on.
     pub values: Vec<Option<Estimate>>,
-    /// Each side against the first one with a value; `None` there, and where
-    /// there is nothing to compare.
+    /// Each side compared with the first that has a value; `None` for that one, and if there is
+    /// nothing to compare.
     pub differences: Vec<Option<Difference>>,
     /// Why a side that was measured is not compared.
     pub why_not: Option<String>,
 }
 
 impl Comparison {
-    /// Whether of any workload two sides were repeated often enough to be tested.
+    /// Returns true if some workload has enough repetitions on two sides for a test.
     pub fn has_repetitions(&self) -> bool {
         let repeated = |cell: &&Option<Cell>| {
             cell.as_ref().is_some_and(|cell| cell.repetitions >= REPETITIONS)
@@ -141,8 +141,8 @@ impl Comparison {
         self.rows.iter().any(|row| row.cells.iter().filter(repeated).count() > 1)
     }
 
-    /// 3 where a run was not ended or something of it failed, 1 where a limit
-    /// is broken, 4 where one cannot be judged, else 0.
+    /// Returns 3 if a run did not finish or part of it failed, 1 if a limit is broken, 4 if one
+    /// cannot be evaluated, else 0.
     pub fn exit_status(&self, rulings: &[Ruling]) -> ExitStatus {
         let mut runs = self.sides.iter().flat_map(|side| &side.runs);
         let unfinished = runs.any(|run| run.state != RunState::Done);

@@ -1,4 +1,4 @@
-//! Two workloads that were named to be held against each other, though they are not the same.
+//! Pairs two unlike workloads that the user asked to compare.
 
 use iodyno_model::{Validity, WrittenState};
 
@@ -7,13 +7,13 @@ use super::pairing::Group;
 use super::sample::Sample;
 use super::{Point, Row, point};
 
-/// The rule that says of a measurement that its blocks hold nothing: beside one of blocks that do,
-/// that is what differs.
+/// Rule that marks measurements of unwritten blocks; compared with one of written blocks, that is
+/// the difference.
 const EMPTY: &str = "blocks-not-written";
 
-/// Makes one group of two sides that have one workload each, of different kinds; both
-/// sides' workloads. So are the same workload on blocks that are known to hold data and on
-/// blocks that do not. `None`: the sides have something else in common, or several workloads.
+/// Pairs the only workloads of two sides if they are unlike, and returns both; also the same
+/// workload if one side's blocks are known to be written and the other's unwritten. `None`: the
+/// sides share a workload otherwise, or have several.
 pub(super) fn joined<'a>(
     shared: &mut Vec<Group<'a>>,
     alone: &mut Vec<Group<'a>>,
@@ -54,15 +54,16 @@ fn is_written(sample: &Sample<'_>) -> bool {
     !written.is_empty() && written.iter().all(|share| share.state == WrittenState::Written)
 }
 
-/// What counts beside another workload: also what is invalid for its empty blocks alone.
-fn counts(sample: &Sample<'_>) -> bool {
+/// Selects the repetitions that count in such a pair: those that are invalid only for unwritten
+/// blocks, too.
+fn is_comparable(sample: &Sample<'_>) -> bool {
     let invalid = sample.reasons.iter().filter(|one| one.validity == Validity::Invalid);
     sample.failure().is_none() && invalid.into_iter().all(|one| one.rule == EMPTY)
 }
 
-/// Both beside each other, without a test: that they differ is known.
+/// Builds the row of a pair, without a test: the workloads are known to differ.
 pub(super) fn row(two: &Group<'_>, [first, second]: &[Point; 2]) -> Row {
-    let mut row = super::row(two, 2, counts);
+    let mut row = super::row(two, 2, is_comparable);
     row.point = first.clone();
     row.unlike = Some(second.clone());
     for of in row.figures.iter_mut().flat_map(|figure| figure.differences.iter_mut().flatten()) {

@@ -1,4 +1,4 @@
-//! What an application needs, held against what was measured of it.
+//! Compares an application's requirements with its measured figures.
 
 mod settings;
 
@@ -13,31 +13,30 @@ use crate::figures;
 use iodyno_model::figures::{Unit, decimals_for, rounded, without_interval};
 pub use settings::{SettingText, in_jobs, setting_text, setting_texts};
 
-/// Level of the intervals by which bounds are kept or missed.
+/// Confidence level of the intervals that decide if bounds are kept.
 pub const LEVEL: f64 = 0.95;
 
-/// Fewer rounds than these give no interval.
+/// Minimum number of rounds for an interval.
 const LEAST_ROUNDS: usize = 3;
 
-/// A quantity of a profile as it was measured, and its bounds.
+/// A quantity of a profile as measured, and its bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted<'p> {
-    /// What is asked.
+    /// The requirement.
     pub quantity: &'p ProfileQuantity,
-    /// What was measured in all rounds together; `None`: it was not, or not well enough for an
-    /// interval.
+    /// Figure of all rounds together; `None`: not measured, or not well enough for an interval.
     pub estimate: Option<Estimate>,
-    /// Each of the bounds, and how it stands to that.
+    /// Each of the bounds, and if the estimate keeps it.
     pub bounds: Vec<(&'p Bound, Kept)>,
 }
 
-/// Which of a run's measurements are not invalid.
+/// Returns a predicate on a measurement's index that is false for invalid ones.
 pub fn is_valid(assessment: &Assessment) -> impl Fn(usize) -> bool + Copy {
     |n| assessment.of(n).is_none_or(|judged| judged.validity != Validity::Invalid)
 }
 
-/// Every quantity of a profile; of measurements that `is_valid` (an index into the run's) refuses
-/// nothing is concluded.
+/// Returns every quantity of a profile; measurements for which `is_valid` (of an index into the
+/// run's) is false are not used.
 pub fn fitted<'p>(
     profile: &'p Profile,
     record: &RunRecord,
@@ -66,7 +65,7 @@ fn kept(bound: &Bound, estimate: Option<Estimate>) -> Kept {
     }
 }
 
-/// A figure over all valid rounds of its job, with the interval that the rounds give; `None`: too
+/// Returns a figure over all valid rounds of its job, with an interval from the rounds; `None`: too
 /// few were measured, or one of them failed.
 pub fn figure(
     record: &RunRecord,
@@ -74,7 +73,7 @@ pub fn figure(
     is_valid: impl Fn(usize) -> bool,
 ) -> Option<Estimate> {
     let all = record.measurements.iter().enumerate().filter(|(_, one)| one.name == of.job);
-    // A round that was cut short is none: it may have ended before its first I/O.
+    // An interrupted round does not count: it may have ended before its first I/O.
     let whole = all.filter(|(n, one)| is_valid(*n) && one.end != EndReason::Interrupted);
     let rounds: Vec<&Measurement> = whole.map(|(_, one)| one).collect();
     if rounds.len() < LEAST_ROUNDS || rounds.iter().any(|one| one.failure().is_some()) {
@@ -86,7 +85,7 @@ pub fn figure(
     }
 }
 
-/// The mean over rounds of equal length, which are as good as independent.
+/// Mean over rounds of equal length, which are nearly independent.
 fn mean(rounds: &[&Measurement], io: IoOf, figure: FigureKind) -> Option<Estimate> {
     let values: Vec<f64> = rounds.iter().map(|of| value(of, io, figure)).collect::<Option<_>>()?;
     let (low, high) = student_interval(&values, LEVEL)?;
@@ -121,8 +120,8 @@ fn latencies(of: &Measurement, io: IoOf) -> Option<&Histogram> {
     (!histogram.is_empty()).then_some(histogram)
 }
 
-/// A percentile of all rounds together. Slow I/Os come in clusters: how far the rounds differ in
-/// the share beyond it widens its interval.
+/// Percentile of all rounds together. Slow I/Os come in clusters: the spread between rounds of the
+/// share beyond it widens its interval.
 pub(crate) fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Option<Estimate> {
     let each: Vec<&Histogram> = rounds.iter().map(|of| latencies(of, io)).collect::<Option<_>>()?;
     let mut all = Histogram::default();
@@ -132,14 +131,14 @@ pub(crate) fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Opt
     let bin = Histogram::index(value);
     let beyond: Vec<f64> = each.iter().map(|one| one.count_from(bin) as f64).collect();
     let counts: Vec<f64> = each.iter().map(|one| one.count() as f64).collect();
-    // All in one bin: they do not differ.
+    // All in one bin: the rounds do not differ.
     let effect = design_effect_of_groups(&beyond, &counts, LEVEL).unwrap_or(1.0);
     let (low, high) = match ranks_of_clustered(all.count(), effect, q, LEVEL) {
         Some((low, high)) => {
             let at = |rank| all.value_at_rank(rank).map(|ns| ns as f64);
             (at(low)?, at(high)?)
         }
-        // So clustered that no rank is high enough: how far the rounds' own percentiles lie apart.
+        // Too clustered for an upper rank: use the spread of the rounds' own percentiles.
         None => {
             let own: Option<Vec<f64>> =
                 each.iter().map(|one| Some(one.quantile_ns(q)? as f64)).collect();
@@ -149,7 +148,7 @@ pub(crate) fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Opt
     Some(Estimate::confident(value as f64, low, high, LEVEL))
 }
 
-/// The names of the jobs of which a bound is not decided, so that more rounds may decide it.
+/// Returns the names of the jobs with an undecided bound, which more rounds may decide.
 pub fn undecided(profile: &Profile, record: &RunRecord) -> Vec<String> {
     let is_open = |kept: &Kept| matches!(kept, Kept::Borderline | Kept::Unknown);
     let open = |one: &Fitted<'_>| one.bounds.iter().any(|(_, kept)| is_open(kept));
@@ -157,7 +156,7 @@ pub fn undecided(profile: &Profile, record: &RunRecord) -> Vec<String> {
     all.iter().filter(|one| open(one)).map(|one| one.quantity.of.job.clone()).collect()
 }
 
-/// The figure of a quantity with its interval, as people read it, however wide that is: it decides.
+/// Formats the figure of a quantity with its interval, however wide, since the interval decides.
 /// `None`: the figure is not known.
 pub fn words(of: &Fitted<'_>) -> Option<String> {
     let metric = match of.quantity.of.figure {

@@ -1,4 +1,4 @@
-//! Settings that follow from what was measured of an application's I/O.
+//! Derives application settings from its measured I/O.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use iodyno_model::{
 
 use super::{figure, value};
 
-/// A setting with figures in it.
+/// A setting with its placeholders filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingText {
-    /// Its lines, as the application reads them.
+    /// Lines as the application reads them.
     pub text: String,
-    /// Why these.
+    /// Reason for the values.
     pub why: String,
 }
 
-/// All settings of a profile as a file that its application reads: what is applied otherwise than
-/// the first one stands there as a comment.
+/// Returns all settings of a profile as a file for its application; settings that are applied in
+/// another way than the first one are comments.
 ///
 /// # Errors
-/// The first placeholder of that file of which nothing is known.
+/// The first placeholder of that file whose value is not known.
 pub fn setting_texts(
     profile: &Profile,
     record: &RunRecord,
@@ -35,17 +35,17 @@ pub fn setting_texts(
             file += &(text? + "\n");
         } else {
             let text = text.unwrap_or_else(|missing| missing.to_string());
-            let told = format!("{}:\n{text}", one.apply);
-            file.extend(told.lines().map(|line| format!("# {line}\n")));
+            let comment = format!("{}:\n{text}", one.apply);
+            file.extend(comment.lines().map(|line| format!("# {line}\n")));
         }
     }
     Ok(file)
 }
 
-/// A setting with figures in it.
+/// Fills in the placeholders of a setting.
 ///
 /// # Errors
-/// The first placeholder of which nothing is known.
+/// The first placeholder whose value is not known.
 pub fn setting_text(
     profile: &Profile,
     setting: &ProfileSetting,
@@ -71,8 +71,8 @@ pub fn setting_text(
     Ok(SettingText { text: filled(&setting.text, of)?, why: filled(&setting.why, of)? })
 }
 
-/// The jobs of a profile, of which what stands in braces is taken from what was measured by now;
-/// 1 is taken where that is not known, as it is of all before the first round.
+/// Returns the jobs of a profile, with text in braces replaced by figures measured so far; an
+/// unknown figure is 1, as all are before the first round.
 pub fn in_jobs(profile: &Profile, record: Option<&RunRecord>) -> String {
     let known = |text: &str| whole(text, |of| so_far(record?, of)).unwrap_or_else(|| "1".into());
     let all: BTreeSet<&str> = placeholders(&profile.jobs).collect();
@@ -80,14 +80,14 @@ pub fn in_jobs(profile: &Profile, record: Option<&RunRecord>) -> String {
         .fold(profile.jobs.clone(), |jobs, text| jobs.replace(&format!("{{{text}}}"), &known(text)))
 }
 
-/// The mean of a figure over the rounds until now.
+/// Mean of a figure over the rounds so far.
 fn so_far(record: &RunRecord, of: &FigureOf) -> Option<f64> {
     let rounds = record.measurements.iter().filter(|one| one.name == of.job);
     let values: Vec<f64> = rounds.filter_map(|one| value(one, of.io, of.figure)).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// What a figure and its factor come to, rounded down: bytes per second, I/Os per second or us.
+/// Product of a figure and its factor, rounded down: bytes per second, I/Os per second or us.
 fn whole(text: &str, value: impl Fn(&FigureOf) -> Option<f64>) -> Option<String> {
     let scaled: Scaled = text.parse().ok()?;
     let per_unit = match scaled.of.figure {
@@ -109,8 +109,8 @@ fn smallest(asked: &Smallest, known: impl Fn(&FigureOf) -> Option<Estimate>) -> 
     Some(first.0.to_owned())
 }
 
-/// Sums of quotients; the ends of their intervals are those of the quotients together, which is
-/// wide for errors that are each its own.
+/// Sums of quotients. The ends of their intervals are the sums of the quotients' ends, which is
+/// wide for independent errors.
 fn sums(
     setting: &ProfileSetting,
     known: impl Fn(&FigureOf) -> Option<Estimate>,
@@ -130,7 +130,7 @@ fn sums(
     setting.sums.iter().map(sum).collect()
 }
 
-/// The device that was measured, or that the directory is on.
+/// The measured device, or that of the directory.
 fn block(record: &RunRecord) -> Option<&BlockDevice> {
     record.host()?.block(device(record)?)
 }
@@ -180,13 +180,13 @@ mod tests {
         let profile = profile.unwrap();
         let mut record = Bench::new(1).record();
         let disk = record.host().unwrap().blocks[0].name.clone();
-        for (target, told) in [
+        for (target, comment) in [
             (disk.as_str(), format!("blockdev --setra 1 /dev/{disk}")),
             ("nowhere", "disk is not known".into()),
         ] {
             record.run.targets = vec![target.into()];
             let file = setting_texts(&profile, &record, |_| true);
-            assert_eq!(file, Ok(format!("depth = 1\n# as root:\n# {told}\nwidth = 2\n")));
+            assert_eq!(file, Ok(format!("depth = 1\n# as root:\n# {comment}\nwidth = 2\n")));
         }
     }
 }

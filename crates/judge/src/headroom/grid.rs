@@ -1,37 +1,38 @@
-//! Loads as a grid of shares of the most: which is measured next, and what lies between.
+//! Loads as a grid of shares of the maxima: the next one to measure, and interpolation between
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_stats::local_linear;
 
-/// Shares are so many parts of the most.
+/// Number of steps from 0 to the maximum.
 pub(super) const STEPS: usize = 20;
-/// These are measured first, as far as they are reached: every fifth of either.
+/// Multiples of this many steps are measured first, as far as they are reached.
 const COARSE: usize = 5;
-/// So many neighbours of a load say how the surface changes there.
+/// Number of neighbours from which the slope of the surface at a load is estimated.
 const NEIGHBOURS: usize = 4;
 
-/// Parts of the most writes, and of the most reads.
-pub(super) type At = (usize, usize);
+/// Steps of the maximum writes, and of the maximum reads.
+pub(super) type GridPoint = (usize, usize);
 
-/// What is known of loads.
+/// Measured loads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Grid {
-    /// Of those that were measured the logarithm of the p99; `None`: a rate was not reached.
-    pub(super) known: BTreeMap<At, Option<f64>>,
-    /// Those that failed.
-    pub(super) failed: BTreeSet<At>,
+    /// Logarithm of the p99 of each load that was measured; `None`: a rate was not reached.
+    pub(super) known: BTreeMap<GridPoint, Option<f64>>,
+    /// Loads that failed.
+    pub(super) failed: BTreeSet<GridPoint>,
 }
 
 /// All loads, by writes and then by reads.
-pub(super) fn all() -> impl Iterator<Item = At> {
+pub(super) fn all() -> impl Iterator<Item = GridPoint> {
     (0..=STEPS).flat_map(|writes| (0..=STEPS).map(move |reads| (writes, reads)))
 }
 
 impl Grid {
-    /// The next load to measure, of `points` in all; `bound` is the logarithm of that of the p99.
-    /// Light loads come first and tell which heavy ones need not be tried.
-    pub(super) fn next(&self, points: usize, bound: f64) -> Option<At> {
+    /// Returns the next load to measure, of `points` in all; `bound` is the logarithm of the p99
+    /// bound. Light loads come first and show which heavy ones need not be tried.
+    pub(super) fn next(&self, points: usize, bound: f64) -> Option<GridPoint> {
         if self.known.len() + self.failed.len() >= points {
             return None;
         }
@@ -40,22 +41,24 @@ impl Grid {
                 !self.known.contains_key(at) && !self.failed.contains(at) && !self.is_beyond(*at)
             })
         };
-        let is_coarse = |at: &At| at.0.is_multiple_of(COARSE) && at.1.is_multiple_of(COARSE);
+        let is_coarse = |at: &GridPoint| at.0.is_multiple_of(COARSE) && at.1.is_multiple_of(COARSE);
         let first = open().filter(is_coarse).min_by_key(|at| (at.0 + at.1, at.0));
         first.or_else(|| {
-            open().max_by(|a, b| self.worth(*a, bound).total_cmp(&self.worth(*b, bound)))
+            open().max_by(|a, b| {
+                self.value_of_measuring(*a, bound).total_cmp(&self.value_of_measuring(*b, bound))
+            })
         })
     }
 
-    /// A load that was not reached has no more of either.
-    fn is_beyond(&self, at: At) -> bool {
+    /// Returns true if a load with no more of either was not reached.
+    fn is_beyond(&self, at: GridPoint) -> bool {
         let mut missed = self.known.iter().filter(|(_, p99)| p99.is_none());
         missed.any(|((writes, reads), _)| *writes <= at.0 && *reads <= at.1)
     }
 
-    /// How much measuring a load says: the farther it is from what is known, the more the p99
-    /// changes there, and the nearer the bound is.
-    fn worth(&self, at: At, bound: f64) -> f64 {
+    /// Value of measuring a load: higher the farther it is from measured ones, the more the p99
+    /// changes there, and if the bound is crossed there.
+    fn value_of_measuring(&self, at: GridPoint, bound: f64) -> f64 {
         let slowest = self.reached().map(|(_, p99)| p99).fold(f64::NEG_INFINITY, f64::max);
         let mut near: Vec<(f64, f64)> = self
             .known
@@ -71,13 +74,13 @@ impl Grid {
         nearest * (1.0 + (greatest - least).min(1.0) + f64::from(is_at_bound))
     }
 
-    fn reached(&self) -> impl Iterator<Item = (At, f64)> {
+    fn reached(&self) -> impl Iterator<Item = (GridPoint, f64)> {
         self.known.iter().filter_map(|(at, p99)| Some((*at, (*p99)?)))
     }
 
-    /// The logarithm of the p99 at a load, measured or interpolated; `None`: it is not reached, as
-    /// far as can be told.
-    pub(super) fn p99(&self, at: At) -> Option<f64> {
+    /// Returns the logarithm of the p99 at a load, measured or interpolated; `None`: presumably not
+    /// reached.
+    pub(super) fn p99(&self, at: GridPoint) -> Option<f64> {
         if let Some(known) = self.known.get(&at) {
             return *known;
         }
@@ -89,18 +92,22 @@ impl Grid {
         }
         let points = self.reached().map(|(place, p99)| (float(place), p99));
         let between = local_linear(&points.collect::<Vec<_>>(), float(at))?;
-        // More load is no faster: what was measured of less and of more of both bounds it.
+        // More load is never faster: measured loads with less and with more of both bound it.
         let less = self.reached().filter(|((writes, reads), _)| *writes <= at.0 && *reads <= at.1);
         let more = self.reached().filter(|((writes, reads), _)| *writes >= at.0 && *reads >= at.1);
         let least = less.map(|one| one.1).fold(f64::NEG_INFINITY, f64::max);
         let most = more.map(|one| one.1).fold(f64::INFINITY, f64::min);
-        // Noise may turn them round.
+        // Noise may swap the bounds.
         Some(if least <= most { between.clamp(least, most) } else { between })
     }
 
-    /// How far one can go along `path`, in parts of the most, while the p99 keeps the bound, and
-    /// whether more is not reached. `None`: not even its start keeps it.
-    pub(super) fn limit(&self, bound: f64, path: impl Fn(usize) -> At) -> Option<(f64, bool)> {
+    /// Returns how far along `path`, in steps, the p99 keeps the bound, and true if no higher load
+    /// was reached. `None`: not even the start keeps it.
+    pub(super) fn limit(
+        &self,
+        bound: f64,
+        path: impl Fn(usize) -> GridPoint,
+    ) -> Option<(f64, bool)> {
         let mut before = None;
         for step in 0..=STEPS {
             let here = self.p99(path(step));
@@ -117,11 +124,11 @@ impl Grid {
     }
 }
 
-fn float((writes, reads): At) -> (f64, f64) {
+fn float((writes, reads): GridPoint) -> (f64, f64) {
     (writes as f64, reads as f64)
 }
 
-fn distance(a: At, b: At) -> f64 {
+fn distance(a: GridPoint, b: GridPoint) -> f64 {
     let (a, b) = (float(a), float(b));
     (a.0 - b.0).hypot(a.1 - b.1)
 }

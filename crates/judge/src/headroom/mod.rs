@@ -1,7 +1,7 @@
-//! Headroom: how much load a drive takes before its reads become slow.
+//! Headroom: the load that a drive takes before its reads become slow.
 //!
-//! Loads are shares of the most writes and of the most reads that it does alone. A load counts if
-//! both of its rates are reached; between those that were measured the logarithm of the p99 is
+//! Loads are shares of the drive's maximum writes and maximum reads, each measured alone. A load
+//! counts if both of its rates are reached; between measured loads the logarithm of the p99 is
 //! interpolated.
 
 mod grid;
@@ -15,50 +15,50 @@ use iodyno_model::{
     Measurement,
 };
 
-use self::grid::{At, Grid, STEPS, all};
+use self::grid::{Grid, GridPoint, STEPS, all};
 use crate::convergence::is_whole;
 use crate::fit::percentile;
 use crate::tail::tail_of;
 
-/// A rate of which this share is reached is reached.
+/// A rate is reached from this share on.
 const REACHED: f64 = 0.97;
-/// Reads beside which writes are measured alone, as a share of the most: enough for a p99.
+/// Reads alongside writes that are measured alone, as a share of the maximum: enough for a p99.
 const FEW_READS: f64 = 0.01;
-/// Level of the intervals of percentiles.
+/// Confidence level of the percentiles' intervals.
 const LEVEL: f64 = 0.95;
 
-/// What is measured next.
+/// Next load to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LoadStep {
-    /// The most writes alone.
+    /// Maximum writes alone.
     MostWrites,
-    /// The most reads alone.
+    /// Maximum reads alone.
     MostReads,
     /// Reads and writes at these rates at the same time.
     Rates {
         /// Bytes per second; 0: none.
         write_bytes_per_s: f64,
-        /// Per second.
+        /// I/Os per second.
         read_iops: f64,
     },
 }
 
-/// What measurements of one target say of its reads under load.
+/// Read latency of one target as a function of its load.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadSurface {
     points: usize,
     sync: bool,
     bound_ns: u64,
-    most_writes: Most,
-    most_reads: Most,
+    most_writes: Maximum,
+    most_reads: Maximum,
     grid: Grid,
-    /// For each load that was measured the index of its reads, and their p99.
-    measured: BTreeMap<At, (usize, Option<Estimate>)>,
+    /// Index and p99 of the reads of each measured load.
+    measured: BTreeMap<GridPoint, (usize, Option<Estimate>)>,
 }
 
-/// The most that a drive does of one kind alone, per second.
+/// Maximum rate of one kind alone, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-enum Most {
+enum Maximum {
     /// Not measured yet.
     #[default]
     Open,
@@ -66,7 +66,7 @@ enum Most {
     Known(f64),
 }
 
-impl Most {
+impl Maximum {
     const fn known(self) -> Option<f64> {
         match self {
             Self::Known(rate) => Some(rate),
@@ -76,7 +76,8 @@ impl Most {
 }
 
 impl LoadSurface {
-    /// Of the measurements of one target, with their indices; the p99 is held against `bound_ns`.
+    /// Computed from the measurements of one target, with their indices; the bound of the p99 is
+    /// `bound_ns`.
     pub fn of<'m>(
         asked: &HeadroomPlan,
         bound_ns: u64,
@@ -97,21 +98,22 @@ impl LoadSurface {
                 false => of.result(Direction::Write).and_then(|result| result.bandwidth),
             };
             let most = match rate.filter(|rate| rate.value > 0.0 && is_whole(of)) {
-                Some(rate) => Most::Known(rate.value),
-                None => Most::Failed,
+                Some(rate) => Maximum::Known(rate.value),
+                None => Maximum::Failed,
             };
             if is_read { surface.most_reads = most } else { surface.most_writes = most }
         }
-        if let (Most::Known(writes), Most::Known(reads)) = (surface.most_writes, surface.most_reads)
+        if let (Maximum::Known(writes), Maximum::Known(reads)) =
+            (surface.most_writes, surface.most_reads)
         {
             phases.values().for_each(|phase| surface.add(phase, (writes, reads)));
         }
         surface
     }
 
-    /// What ran at the same time: reads, and writes unless there were none.
+    /// Adds one load, measured at the same time: reads, and writes unless there were none.
     fn add(&mut self, phase: &[(usize, &Measurement)], most: (f64, f64)) {
-        // Of too few there is no interval.
+        // Too few flushes give no interval.
         let bare = |of: &Measurement| {
             let p99 = of.account.as_ref()?.sync.quantile_ns(0.99)?;
             Some(Estimate::bare(p99 as f64))
@@ -132,7 +134,7 @@ impl LoadSurface {
         }
         let result = reads.result(Direction::Read);
         let seconds = reads.duration_ns.unwrap_or(0) as f64 / 1e9;
-        // Reads come as independent users make them: of few, by chance fewer.
+        // Reads arrive like those of independent users: if few, there may by chance be fewer.
         let chance = 2.0 * (read_iops / seconds.max(1e-9)).sqrt();
         let is_reached = |rate: Option<Estimate>, asked: f64, chance: f64| {
             rate.is_some_and(|rate| rate.value >= REACHED * asked - chance)
@@ -154,24 +156,24 @@ impl LoadSurface {
         self.measured.insert(at, (index, p99));
     }
 
-    /// What is measured next; `None`: nothing more, or the most of one kind is not known.
+    /// Returns the next load to measure; `None`: all are measured, or one of the maxima failed.
     pub fn next(&self) -> Option<LoadStep> {
         match (self.most_writes, self.most_reads) {
-            (Most::Open, _) => Some(LoadStep::MostWrites),
-            (Most::Known(_), Most::Open) => Some(LoadStep::MostReads),
-            (Most::Known(_), Most::Known(_)) => {
+            (Maximum::Open, _) => Some(LoadStep::MostWrites),
+            (Maximum::Known(_), Maximum::Open) => Some(LoadStep::MostReads),
+            (Maximum::Known(_), Maximum::Known(_)) => {
                 let (write_bytes_per_s, read_iops) =
                     self.rates(self.grid.next(self.points, self.bound())?)?;
                 Some(LoadStep::Rates { write_bytes_per_s, read_iops })
             }
-            (Most::Failed, _) | (Most::Known(_), Most::Failed) => None,
+            (Maximum::Failed, _) | (Maximum::Known(_), Maximum::Failed) => None,
         }
     }
 
-    /// How many points may still be measured, the most of either included.
+    /// Returns how many points may still be measured, the maxima included.
     pub fn left(&self) -> usize {
         let most = [self.most_writes, self.most_reads];
-        let open = most.iter().filter(|most| **most == Most::Open).count();
+        let open = most.iter().filter(|most| **most == Maximum::Open).count();
         open + self.points.saturating_sub(self.grid.known.len() + self.grid.failed.len())
     }
 
@@ -180,7 +182,7 @@ impl LoadSurface {
     }
 
     /// Bytes written per second and reads per second of a load.
-    fn rates(&self, (writes, reads): At) -> Option<(f64, f64)> {
+    fn rates(&self, (writes, reads): GridPoint) -> Option<(f64, f64)> {
         let share = |part: usize| part as f64 / STEPS as f64;
         let most_reads = self.most_reads.known()?;
         let few = (FEW_READS * most_reads).max(1.0);
@@ -188,19 +190,19 @@ impl LoadSurface {
         Some((share(writes) * self.most_writes.known()?, reads))
     }
 
-    /// The surface, and what of it keeps the bound; `target` is what it was measured on. `None`:
-    /// no load was reached.
+    /// Returns the surface, and the loads that keep the bound; `target` is the name of the target.
+    /// `None`: no load was reached.
     pub fn headroom(&self, target: &str) -> Option<Headroom> {
         let (most_writes, most_reads) = (self.most_writes.known()?, self.most_reads.known()?);
         self.measured.values().find_map(|(_, p99)| *p99)?;
-        let load = |path: fn(usize) -> At| {
+        let load = |path: fn(usize) -> GridPoint| {
             let (parts, is_most) = self.grid.limit(self.bound(), path)?;
             let (share, end) = (parts / STEPS as f64, path(STEPS));
             let of = |part: usize, most: f64| if part == 0 { 0.0 } else { share * most };
             let (write_bytes_per_s, read_iops) = (of(end.0, most_writes), of(end.1, most_reads));
             Some(Load { write_bytes_per_s, read_iops, is_most })
         };
-        let cell = |at: At| {
+        let cell = |at: GridPoint| {
             let (write_bytes_per_s, read_iops) = self.rates(at)?;
             let measured = self.measured.get(&at);
             let p99_ns = match measured {
@@ -225,20 +227,20 @@ impl LoadSurface {
     }
 }
 
-/// Its jobs flush what they write.
+/// Returns true if its jobs flush their writes.
 fn flushes(of: &Measurement) -> bool {
     of.account.as_ref().is_some_and(|account| !account.sync.is_empty())
 }
 
-/// The p99 of reads, ns, with its interval where that is known.
+/// Returns the p99 of reads, ns, with its interval if that is known.
 fn p99(result: &DirectionResult) -> Option<Estimate> {
     let known = result.known_bins().and_then(|(kind, _)| tail_of(result, kind, 99.0, LEVEL));
     let known = known.map(|of| Estimate::confident(of.value, of.low, of.high, LEVEL));
     known.or_else(|| Some(result.percentile(99.0)?.1)).filter(|p99| p99.value > 0.0)
 }
 
-/// The rate that a measurement's jobs were held to together, per second, as fio's `option` of each
-/// job says; `None`: they were not.
+/// Returns the rate limit of a measurement's jobs together, per second, from fio's per-job
+/// `option`; `None`: not limited.
 fn asked_rate(of: &Measurement, option: &str) -> Option<f64> {
     let text = of.workload.options.get(option)?.to_ascii_lowercase();
     let digits = text.trim_end_matches(char::is_alphabetic);

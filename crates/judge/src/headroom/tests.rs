@@ -1,4 +1,4 @@
-//! Loads that are chosen, reached and interpolated, of drives whose truth is known.
+//! Tests loads chosen, reached and interpolated, for drives with a known latency surface.
 
 use iodyno_model::{DirectionResult, Failure, JobStats, Workload};
 
@@ -8,10 +8,10 @@ const MOST_WRITES: f64 = 1e9;
 const MOST_READS: f64 = 400_000.0;
 const BOUND_NS: u64 = 1_000_000;
 
-/// The p99, ns, at shares of the most; `None`: not reached.
+/// The p99, ns, at shares of the maxima; `None`: not reached.
 type Truth<'t> = &'t dyn Fn(f64, f64) -> Option<f64>;
 
-/// A queue whose tail grows as it fills: slow beside writes, and beyond the end none.
+/// A queue whose tail grows as it fills: slow alongside writes, and saturated beyond the end.
 fn queue(writes: f64, reads: f64) -> Option<f64> {
     let load = 0.6 * writes + 0.8 * reads;
     (load < 0.97).then(|| 90_000.0 * (1.0 + 2.0 * writes) / (1.0 - load))
@@ -49,7 +49,7 @@ fn measurement(
     }
 }
 
-/// Measures until nothing more is asked for.
+/// Measures until no further load is asked for.
 fn measure(truth: Truth<'_>, points: u32) -> (LoadSurface, Vec<Measurement>) {
     let mut made = Vec::new();
     loop {
@@ -107,7 +107,7 @@ fn sixty_points_stand_for_all() {
 fn the_headline_is_where_the_p99_crosses_the_bound() {
     let found = measure(&queue, 58).0.headroom("drive").unwrap();
     let (reads, both) = (found.reads.unwrap(), found.both.unwrap());
-    // 90 us / (1 - 0.8 r) = 1 ms, but from 0.97 on nothing is reached.
+    // 90 us / (1 - 0.8 r) = 1 ms, but nothing is reached from 0.97 on.
     let truth = (1.0 - 0.09) / 0.8 * MOST_READS;
     assert!(reads.read_iops.min(MOST_READS) / truth.min(MOST_READS) > 0.93, "{reads:?}");
     assert_eq!(reads.write_bytes_per_s, 0.0);
@@ -146,7 +146,7 @@ fn a_rate_counts_from_97_percent_on() {
 }
 
 #[test]
-fn what_fails_is_not_tried_again_and_without_a_most_nothing_is() {
+fn failed_loads_are_not_repeated_and_a_failed_maximum_ends_it() {
     let fail =
         |of: Measurement| Measurement { end: EndReason::Failed(Failure::of(5, "EIO")), ..of };
     let (_, mut made) = measure(&queue, 1);
@@ -188,7 +188,7 @@ fn flushes_beside_the_load_are_what_is_slow_where_that_is_asked() {
     let p99 = measured.p99_ns.unwrap();
     assert!(p99.low() < 2_970_000.0 && p99.high() > 2_970_000.0, "{p99:?}");
     assert!((p99.value - 2_970_000.0).abs() < 30_000.0 && found.sync, "{p99:?}");
-    // Without them nothing is known of that load.
+    // Without flushes nothing is known about that load.
     let surface = LoadSurface::of(&asked, BOUND_NS, made[..3].iter().enumerate());
     assert!(surface.headroom("x").is_none());
 }

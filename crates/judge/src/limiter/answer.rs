@@ -1,118 +1,119 @@
-//! The question and the answer.
+//! Input and result of an explanation.
 
 use iodyno_model::{Estimate, Experiment, Purpose, Reason, RunRecord, Validity, WrittenState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::case::{Case, FEW, is_of_question};
+use super::case_context::{CaseContext, Reach};
 use super::contrast::{Change, Contrast, Effect, ROUNDS};
 use super::cpu::is_passthrough;
 use super::notes;
-use super::repetition::{once_more, pooled, worth_repeating};
+use super::repetition::{basics_to_repeat, pooled, worth_repeating};
+use super::sentences;
 use super::suspect::{Limiter, Standing, Suspect};
-use super::weigh::{Reach, Scene};
-use super::words;
 use crate::assess::assess;
 use crate::ceiling::{Bound, Ceiling, ceilings};
 use crate::claims::ClaimBook;
 use crate::measured::is_paced;
 use crate::question::Question;
 
-/// A ceiling this close above a rate promises nothing.
+/// A ceiling within this factor of the rate leaves no gain.
 const NO_GAIN: f64 = 1.01;
-/// The same workload whose rates differ by more than this factor was not the same.
+/// Rates of the same workload that differ by more than this factor show an unknown difference.
 const UNLIKE: f64 = 1.10;
-/// Rates this close are the same; of such cases the one with fewest I/Os outstanding counts.
+/// Rates within this factor are equal; of such cases the one with the fewest outstanding I/Os is
+/// explained.
 const AS_FAST: f64 = 0.98;
 
-/// What the answer is to stand on.
+/// Input of an explanation.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// Runs: what was measured, the experiments made so far among it.
+    /// Runs with measurements, including the experiments made so far.
     pub records: &'a [&'a RunRecord],
     /// Data sheets.
     pub claims: &'a ClaimBook,
-    /// Experiments that can be made and were not yet; none for stored runs.
+    /// Experiments that can still be made; none for stored runs.
     pub possible: &'a [Experiment],
-    /// Measurements that there is time for, to repeat what was unclear; none for stored runs.
+    /// Number of measurements left for repetitions; none for stored runs.
     pub repeats: usize,
 }
 
-/// What limits a measurement.
+/// Limiter of a measurement, or what is needed to find it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// This does.
+    /// The limiter was found.
     Named {
-        /// What.
+        /// The limiter.
         limiter: Limiter,
-        /// What comes behind it.
+        /// The next limit behind it.
         next: Option<Next>,
-        /// It stands on one measurement of each, which noise may have made.
+        /// Based on one measurement of each, which may be noise.
         is_probable: bool,
     },
-    /// It cannot be told before this was tried.
+    /// This experiment has to be made first.
     Experiment(Experiment),
-    /// It cannot be told before these and what is asked about were measured
-    /// again, in turn: one more round of each, so that drift is no effect.
+    /// These experiments and the measurement in question have to be repeated in turn, one more
+    /// round of each, so that drift does not look like an effect.
     Repetition(Vec<Experiment>),
-    /// The same workload gave different rates, and what differed is not known: what
-    /// limits one of them need not limit another.
+    /// The same workload gave different rates for an unknown reason: the limiter of one need not be
+    /// that of another.
     Unlike {
-        /// The rates, in the order of the measurements.
+        /// Rates, in the order of the measurements.
         rates: Vec<Estimate>,
     },
     /// The evidence does not decide.
     Undecided {
-        /// Between these …
+        /// Possible limiters.
         between: Vec<Limiter>,
-        /// … and what would tell, for each of them.
+        /// An experiment for each of them that would decide.
         experiments: Vec<Experiment>,
     },
 }
 
-/// The limiter behind the one that was named.
+/// The limit behind the named limiter.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Next {
-    /// What it is, in a few words.
+    /// Short description.
     pub what: String,
-    /// What may be gained until it limits, as a share of the rate.
+    /// Gain until it limits, as a share of the rate.
     #[schemars(with = "Option<f64>")]
     pub gain: f64,
-    /// An experiment had that gain; else it is what the ceiling leaves at most.
+    /// The gain was measured by an experiment; else it is the most that the ceiling leaves.
     pub measured: bool,
 }
 
-/// A measurement explained.
+/// Explanation of a measurement.
 #[derive(Debug, Clone)]
 pub struct Explanation<'a> {
-    /// What is explained.
+    /// The measurement.
     pub case: Case<'a>,
-    /// Whether it says what it seems to say, and why not.
+    /// Validity of the measurement.
     pub validity: Validity,
-    /// The reservations, the gravest first.
+    /// Reservations, the most severe first.
     pub reasons: Vec<Reason>,
-    /// The answer.
+    /// Answer.
     pub answer: Answer,
-    /// The same as sentences for people.
+    /// Answer in sentences.
     pub sentence: String,
-    /// What to do.
+    /// Advice.
     pub advice: String,
-    /// What the figure is less than, where it is not what it should be.
+    /// What the figure falls short of, if it fails.
     pub below: Option<String>,
-    /// Every suspect with how it stands.
+    /// Every suspect and its status.
     pub suspects: Vec<Suspect>,
-    /// Every upper bound that is known, the lowest first.
+    /// Every known upper bound, the lowest first.
     pub ceilings: Vec<Ceiling>,
-    /// What was measured with one thing changed.
+    /// Measurements with a single change.
     pub contrasts: Vec<Contrast<'a>>,
-    /// What else is to be known.
+    /// Further remarks.
     pub notes: Vec<String>,
 }
 
-/// The measurements worth explaining, as (record, measurement): of each
-/// workload in each state and environment the one with most drives, then one that
-/// was not paced, then the fastest, then the one with fewest I/Os outstanding. Of
-/// a run that was made to explain something, that alone.
+/// Returns the measurements to explain, as (record, measurement): for each workload in each state
+/// and environment the one with the most drives, then one without a rate limit, then the fastest,
+/// then the one with the fewest outstanding I/Os. For a run made by `explain`, the measurement in
+/// question only.
 pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
     let mut best: Vec<(String, Case<'_>, (usize, usize))> = Vec::new();
     for (n, record) in records.iter().enumerate() {
@@ -133,11 +134,11 @@ pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
     best.into_iter().map(|(.., place)| place).collect()
 }
 
-/// What makes cases of one kind, of which one is explained.
+/// Key of cases of which only one is explained.
 fn kind(record: usize, case: &Case<'_>) -> String {
     let of = case.of_run();
     let link = case.own_link().map(|link| link.label());
-    // Rates of single targets are not those of others.
+    // Rates of single targets are specific to each target.
     let alone = if of.targets.len() == 1 { of.targets.first() } else { None };
     let alone = alone.filter(|_| case.layer.is_none() && !of.source.is_empty());
     format!(
@@ -150,7 +151,7 @@ fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
     if case.drive_count != than.drive_count {
         return case.drive_count > than.drive_count;
     }
-    // What was asked to go no faster has not met what limits it.
+    // A rate-limited job has not reached its limiter.
     let is_paced = |case: &Case<'_>| is_paced(case.of_run());
     if is_paced(case) != is_paced(than) {
         return is_paced(than);
@@ -162,8 +163,7 @@ fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
     ratio > 1.0
 }
 
-/// What limits the measurements of stored runs that are worth explaining: no
-/// experiment can be made any more.
+/// Explains the measurements of stored runs, without further experiments.
 pub fn explain_stored<'a>(
     records: &'a [&'a RunRecord],
     claims: &'a ClaimBook,
@@ -172,8 +172,7 @@ pub fn explain_stored<'a>(
     subjects(records).into_iter().filter_map(|subject| explain(&evidence, subject)).collect()
 }
 
-/// What limits the measurement `subject` (record, measurement); `None` where it
-/// failed or has no rate.
+/// Explains the measurement `subject` (record, measurement); `None` if it failed or has no rate.
 pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<Explanation<'a>> {
     let record: &'a RunRecord = evidence.records.get(subject.0)?;
     let mut others: Vec<Case<'a>> = vec![Case::of(record, subject.1)?];
@@ -187,33 +186,34 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
         others.iter().filter_map(|other| Contrast::of(&case, other)).collect();
     contrasts.retain(|contrast| !is_of_another_empty_drive(&case, contrast));
     let ceilings = ceilings(&case, &others, evidence.claims);
-    let scene = Scene {
+    let context = CaseContext {
         case: &case,
         others: &others,
         contrasts: &contrasts,
         ceilings: &ceilings,
         claims: evidence.claims,
     };
-    let suspects = scene.suspects();
+    let suspects = context.suspects();
     let rates = unlike(&case, &others);
     let answer = match rates.is_empty() {
-        true => decide(&scene, &suspects, evidence),
+        true => decide(&context, &suspects, evidence),
         false => Answer::Unlike { rates },
     };
     let question = Question { record, claims: evidence.claims, baseline: None, expect: None };
     let judged = assess(&question).measurements.into_iter().nth(subject.1)?;
-    let mut notes = notes::notes(&scene, &judged);
-    notes.extend(scene.untested_neighbours(&answer, &suspects));
-    let sentence = words::sentence(&scene, &answer, &suspects, &judged);
-    let advice = words::advice(&scene, &answer, &judged);
-    let below = words::below_par(&judged);
+    let mut notes = notes::notes(&context, &judged);
+    notes.extend(context.untested_neighbours(&answer, &suspects));
+    let sentence = sentences::sentence(&context, &answer, &suspects, &judged);
+    let advice = sentences::advice(&context, &answer, &judged);
+    let below = sentences::below_par(&judged);
     let mut reasons = judged.reasons;
     if case.repetitions.len() > 1 {
         reasons
             .iter_mut()
             .for_each(|reason| reason.why.insert_str(0, "of the first measurement: "));
     }
-    let ceilings = ceilings.iter().filter(|ceiling| !scene.is_exceeded(ceiling)).cloned().collect();
+    let ceilings =
+        ceilings.iter().filter(|ceiling| !context.is_exceeded(ceiling)).cloned().collect();
     Some(Explanation {
         validity: judged.validity,
         reasons,
@@ -229,8 +229,8 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     })
 }
 
-/// A drive that holds nothing says what reads without flash are like on itself, and nothing of
-/// another one.
+/// Returns true for an empty drive other than the one in question: it shows the rate without flash
+/// only of itself.
 fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
     let (ours, theirs) = (&case.of_run().targets, &contrast.other.of_run().targets);
     matches!(contrast.change, Change::Blocks(..))
@@ -238,8 +238,8 @@ fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
         && ours != theirs
 }
 
-/// The rates of `case` and of those that differ from it in nothing that is known,
-/// where they are not the same; else none.
+/// Returns the rates of `case` and of those without any known difference from it, if they are not
+/// equal; else none.
 fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
     let of = case.of_run();
     if is_of_question(case.record) || of.round.is_some() {
@@ -263,30 +263,30 @@ fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
     if most > least * UNLIKE { rates().collect() } else { Vec::new() }
 }
 
-/// Names, asks, or says between which.
-fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) -> Answer {
+/// Names the limiter, asks for an experiment, or lists the candidates.
+fn decide(context: &CaseContext<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) -> Answer {
     let is_possible = |experiment: Experiment| evidence.possible.contains(&experiment);
-    // What everything else stands on, and costs little.
+    // These are cheap, and everything else builds on them.
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
     if let Some(basic) = basics.into_iter().find(|basic| is_possible(*basic)) {
         return Answer::Experiment(basic);
     }
-    // A, B and A again at least: one of each shows what noise did as well.
-    let again = once_more(scene, evidence.repeats);
+    // At least A, B and A again: one of each may be noise.
+    let again = basics_to_repeat(context, evidence.repeats);
     if !again.is_empty() {
         return Answer::Repetition(again);
     }
     let confirmed =
         suspects.iter().find(|suspect| matches!(suspect.standing, Standing::Confirmed(_)));
     if let Some(suspect) = confirmed {
-        let again = worth_repeating(scene, &[(suspect.limiter, None)], evidence.repeats);
+        let again = worth_repeating(context, &[(suspect.limiter, None)], evidence.repeats);
         if !again.is_empty() {
             return Answer::Repetition(again);
         }
-        let more = telling_more(scene, suspect.limiter, suspects).iter();
+        let more = follow_ups(context, suspect.limiter, suspects).iter();
         return match more.copied().find(|experiment| is_possible(*experiment)) {
             Some(experiment) => Answer::Experiment(experiment),
-            None => named(scene, suspect.limiter),
+            None => named(context, suspect.limiter),
         };
     }
     let open: Vec<(Limiter, Experiment)> = suspects
@@ -302,10 +302,10 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
         return Answer::Experiment(*experiment);
     }
     let waiting: Vec<_> = open.iter().map(|(of, experiment)| (*of, Some(*experiment))).collect();
-    let again = worth_repeating(scene, &waiting, evidence.repeats);
+    let again = worth_repeating(context, &waiting, evidence.repeats);
     match open.as_slice() {
         [(limiter, experiment)] => {
-            // What kind of limit of the drive's it is, and whether it is the drive's own.
+            // Find out which of the drive's limits it is, and if it is the drive's own.
             let kinds: &[Experiment] = match limiter {
                 Limiter::Drive => &[
                     Experiment::LargerBlocks,
@@ -318,7 +318,7 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
             match kinds.iter().find(|kind| is_possible(**kind)) {
                 Some(kind) => Answer::Experiment(*kind),
                 None if !again.is_empty() => Answer::Repetition(again),
-                None => named(scene, *limiter),
+                None => named(context, *limiter),
             }
         }
         _ if !again.is_empty() => Answer::Repetition(again),
@@ -329,17 +329,17 @@ fn decide(scene: &Scene<'_, '_>, suspects: &[Suspect], evidence: &Evidence<'_>) 
     }
 }
 
-/// What says more of a limiter than that it limits: how much of it lies where.
-fn telling_more(
-    scene: &Scene<'_, '_>,
+/// Experiments that show more about a limiter that is already named: how its time is spent.
+fn follow_ups(
+    context: &CaseContext<'_, '_>,
     limiter: Limiter,
     suspects: &[Suspect],
 ) -> &'static [Experiment] {
     let awake = Suspect::open(Limiter::PowerSaving, Experiment::KeptAwake);
-    let few = scene.case.outstanding().is_some_and(|count| count <= FEW);
+    let few = context.case.outstanding().is_some_and(|count| count <= FEW);
     match limiter {
-        // One by one, I/Os also wait for what wakes up, for the interrupt that ends
-        // them, and for the kernel.
+        // At low depth, I/Os also wait for devices to wake up, for the completion interrupt, and
+        // for the kernel.
         Limiter::Depth if few && suspects.contains(&awake) => {
             &[Experiment::KeptAwake, Experiment::Polling, Experiment::Passthrough]
         }
@@ -350,19 +350,19 @@ fn telling_more(
     }
 }
 
-fn named(scene: &Scene<'_, '_>, limiter: Limiter) -> Answer {
-    let next = next(scene, limiter);
-    Answer::Named { limiter, next, is_probable: is_probable(scene, limiter) }
+fn named(context: &CaseContext<'_, '_>, limiter: Limiter) -> Answer {
+    let next = next(context, limiter);
+    Answer::Named { limiter, next, is_probable: is_probable(context, limiter) }
 }
 
-/// Whether nothing but changes that were made once speaks for a limiter.
-fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
+/// Returns true if a limiter is only supported by changes that were measured once.
+fn is_probable(context: &CaseContext<'_, '_>, limiter: Limiter) -> bool {
     let is_surely = |bound: Bound| {
-        let reach = scene.ceiling(bound).and_then(|ceiling| scene.reach(ceiling));
+        let reach = context.ceiling(bound).and_then(|ceiling| context.reach(ceiling));
         reach == Some(Reach::Surely)
     };
     let speaks = |change: &Change| match limiter {
-        // What nothing else limits limits by what cleared the others.
+        // These are also named for lack of others, by the changes that cleared those.
         Limiter::Depth | Limiter::Cpu | Limiter::Drive | Limiter::Card | Limiter::Layer => {
             matches!(
                 change,
@@ -374,7 +374,7 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
         Limiter::Placement => *change == Change::Cpus,
         Limiter::Interrupts => matches!(change, Change::OffInterrupts(_)),
         Limiter::PowerSaving => *change == Change::KeptAwake,
-        // A rest is about one moment as against another.
+        // A rest compares two moments, and is not repeated.
         Limiter::Heat
         | Limiter::Burst
         | Limiter::OtherUsers
@@ -388,16 +388,16 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
         Limiter::Drive => Some(Bound::Claim),
         _ => None,
     };
-    let mut once = scene.contrasts.iter().filter(|of| speaks(&of.change)).peekable();
+    let mut once = context.contrasts.iter().filter(|of| speaks(&of.change)).peekable();
     !own.is_some_and(is_surely)
         && once.peek().is_some()
         && once.all(|of| of.times() < ROUNDS || of.effect() == Effect::Unclear)
 }
 
-/// What an experiment gained once the limiter was out of the way, else the
-/// lowest ceiling above the rate that is not the limiter's own.
-fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
-    let rate = scene.case.rate.value;
+/// Returns the gain of an experiment that removed the limiter, else the lowest ceiling above the
+/// rate that is not the limiter's own.
+fn next(context: &CaseContext<'_, '_>, limiter: Limiter) -> Option<Next> {
+    let rate = context.case.rate.value;
     let relieves = |change: &Change| match (limiter, change) {
         (Limiter::Depth, Change::Depth(from, to) | Change::Jobs(from, to))
         | (Limiter::Cpu, Change::Jobs(from, to)) => to > from,
@@ -411,7 +411,7 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
         (Limiter::Cpu, change) if is_passthrough(change) => true,
         _ => false,
     };
-    let relieved = scene.contrasts.iter().filter(|contrast| relieves(&contrast.change));
+    let relieved = context.contrasts.iter().filter(|contrast| relieves(&contrast.change));
     let best = relieved.max_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value));
     if let Some(best) = best.filter(|best| best.ratio.value > NO_GAIN) {
         let what = format!("{}: {}", best.title(), best.outcome());
@@ -427,14 +427,14 @@ fn next(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<Next> {
         Limiter::Drive => matches!(bound, Bound::Claim | Bound::Depth | Bound::Queue),
         _ => matches!(bound, Bound::Depth | Bound::Queue),
     };
-    // Blocks that hold nothing are not what a claim speaks of.
-    let empty = scene.case.blocks == WrittenState::Unwritten;
-    let above = scene.ceilings.iter().filter(|ceiling| {
+    // A claim does not apply to unwritten blocks.
+    let empty = context.case.blocks == WrittenState::Unwritten;
+    let above = context.ceilings.iter().filter(|ceiling| {
         !own(ceiling.bound)
             && ceiling.value > rate * NO_GAIN
             && !(empty && ceiling.bound == Bound::Claim)
     });
     let ceiling = above.min_by(|a, b| a.value.total_cmp(&b.value))?;
-    let what = format!("{} ({})", super::figure(scene.case.metric, ceiling.value), ceiling.what);
+    let what = format!("{} ({})", super::figure(context.case.metric, ceiling.value), ceiling.what);
     Some(Next { what, gain: ceiling.value / rate - 1.0, measured: false })
 }

@@ -1,26 +1,26 @@
-//! What keeps I/Os in this machine before their device has them, as a suspect.
+//! Limits in the host before the device, as a suspect.
 
 use iodyno_model::{Experiment, format_duration_ns};
 
 use super::bottlenecks::{BUSY, cpu_share};
+use super::case_context::CaseContext;
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 use crate::ceiling::queue_slots;
 use crate::figures::percent;
 use crate::measured::is_paced;
 
-/// A device that has nothing to do for this share of the time is kept waiting.
+/// A device idle for this share of the time is kept waiting.
 const IDLE: f64 = 0.2;
-/// From this share of its time on what an I/O waits for is not the device.
+/// From this share of an I/O's time in driver and device on, the device is what it waits for.
 const MOST: f64 = 0.5;
 
-impl Scene<'_, '_> {
-    /// A device that is idle while I/Os wait is kept waiting. One that is never idle may have
-    /// a queue before it, too, which then is its own doing; unless that is too short for what is
-    /// asked for, so that the device has never had it.
+impl CaseContext<'_, '_> {
+    /// Suspects the host if the device is idle while I/Os wait. A device that is never idle may
+    /// also have a queue before it, which is then its own doing, unless the queue is too short for
+    /// the depth asked for, so that the device never gets it.
     pub(super) fn before_device(&self) -> Option<Suspect> {
         let of = self.case.of_run();
-        let at = self.case.whereabouts()?;
+        let at = self.case.io_times()?;
         let text = format_duration_ns;
         if at.device >= MOST * at.whole {
             let why = format!(
@@ -34,7 +34,7 @@ impl Scene<'_, '_> {
         if at.in_queue() && queue_slots(self.case).zip(outstanding).is_some_and(|(a, b)| a < b) {
             return Some(Suspect::open(Limiter::BeforeDevice, Experiment::LongerQueue));
         }
-        // A thread that has no time sees completions late.
+        // A thread without CPU time left sees completions late.
         let is_busy = cpu_share(self.case.host(), of).is_none_or(|cpu| cpu.share() >= BUSY);
         if at.idle < IDLE || is_busy || is_paced(of) {
             return None;

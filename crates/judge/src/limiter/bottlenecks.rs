@@ -1,5 +1,5 @@
-//! What besides the drive may have held a measurement back. Predicates on one
-//! measurement; `None` or an error text where it cannot be told.
+//! Limits of a measurement other than the drive. Predicates on one measurement; `None` or an error
+//! text if undecided.
 
 use iodyno_model::{
     Drive, Host, Measurement, OcpHealth, RunRecord, VolumeLimit, format_count, format_mb_per_s,
@@ -12,29 +12,29 @@ use crate::outstanding::{STILL_GROWING, job_depth};
 
 /// A submitting thread below this share of a CPU waits for the device, not for the CPU.
 pub(super) const BUSY: f64 = 0.80;
-/// A submitting thread with this share of a CPU has no time left.
+/// A submitting thread at this share of a CPU is saturated.
 pub(crate) const SATURATED: f64 = 0.95;
-/// Depth is reached from this share on: Little's law with a mean latency that
-/// counts from submission is exact for a full queue.
+/// A depth is reached from this share on: with a mean latency from submission on, Little's law is
+/// exact for a full queue.
 pub(crate) const DEPTH_REACHED: f64 = 0.8;
-/// Other I/O counts from this share of our own on: twice the precision that is
-/// asked for …
+/// Other I/O counts from this share of the job's own on: twice the default precision.
 const OTHER_SHARE: f64 = 0.02;
-/// … and from these rates on, which a system log's writes do not reach.
+/// Other I/O counts from these rates on, which a system log does not reach.
 const OTHER_IOPS: f64 = 10.0;
 const OTHER_BYTES_PER_S: f64 = 1e6;
 
-/// How busy the CPUs of the submitting threads were.
+/// CPU use of the submitting threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum CpuShare {
-    /// The busiest thread's share of a CPU.
+    /// Share of a CPU that the busiest thread used.
     Busiest(f64),
-    /// Of threads that outnumber their CPUs: the share of all of these, and how many CPUs' worth of time.
+    /// More threads than CPUs: the share of the CPU time that all of them used, and the number of
+    /// CPUs.
     Together(f64, f64),
 }
 
 impl CpuShare {
-    /// As a share of what there is, 0..1.
+    /// Share of the available CPU time, 0..1.
     pub(crate) const fn share(self) -> f64 {
         match self {
             Self::Busiest(share) | Self::Together(share, _) => share,
@@ -54,11 +54,11 @@ impl CpuShare {
     }
 }
 
-/// How busy the CPUs of the submitting threads were; `None`: not known. Threads that
-/// outnumber their CPUs share these, so that no single one shows it.
+/// Returns the CPU use of the submitting threads; `None`: not known. Threads that outnumber their
+/// CPUs share them, so no single thread shows it.
 pub(crate) fn cpu_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShare> {
     let cpu = of.cpu?;
-    let allowed = host.and_then(control_group::cpus);
+    let allowed = host.and_then(control_group::allowed_cpus);
     let own = Some(of.conditions.cpus.len() as f64).filter(|count| *count > 0.0);
     let jobs = || Some(of.workload.numjobs?.saturating_mul(of.targets.len().max(1) as u32));
     let threads = of.conditions.threads.or_else(jobs).unwrap_or(1);
@@ -71,8 +71,8 @@ pub(crate) fn cpu_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShar
     }
 }
 
-/// The submitting threads had no CPU time left; `None`: not known. At depth 1 the
-/// CPU's time is part of the latency, and no limit beside it.
+/// Returns true if the submitting threads were saturated; `None`: not known. At depth 1 CPU time is
+/// part of the latency, not a separate limit.
 pub(crate) fn saturated(host: Option<&Host>, of: &Measurement) -> Option<bool> {
     let share = cpu_share(host, of)?;
     let is_busy = share.share() >= SATURATED;
@@ -80,15 +80,15 @@ pub(crate) fn saturated(host: Option<&Host>, of: &Measurement) -> Option<bool> {
     Some(is_busy && !one_at_a_time)
 }
 
-/// How busy the CPUs of the submitting threads were, where that bounds the rate.
+/// Returns the CPU use of the submitting threads if it bounds the rate.
 pub(crate) fn busiest_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShare> {
     let one_at_a_time = job_depth(of) == Some(1);
     cpu_share(host, of).filter(|share| !one_at_a_time || matches!(share, CpuShare::Together(..)))
 }
 
-/// The depth that was asked for was not reached, or the rate still grew at the
-/// greatest depth: a sentence. `Ok(None)`: it sufficed, or the job was paced
-/// and its depth is only a bound. `Err`: what is missing.
+/// Describes a depth that was not reached, or a rate that still grew at the greatest depth.
+/// `Ok(None)`: the depth sufficed, or the job was rate-limited and its depth is only a bound.
+/// `Err`: what is missing.
 pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
     if is_paced(of) {
         return Ok(None);
@@ -113,16 +113,16 @@ pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
         .then(|| format!("{reached:.1} of {asked} I/Os were outstanding on the average")))
 }
 
-/// Somebody else used the devices meanwhile: a sentence. `None`: not known.
+/// Describes I/O of other processes on the devices. `None`: not known.
 pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
     let (iops, bytes) = (of.conditions.other_iops?, of.conditions.other_bytes_per_s?);
     let own = of.total.first()?;
-    // The page cache reads ahead, and writes when it likes: that is the job's own.
+    // The page cache reads ahead and writes back later: these bytes are the job's own.
     let bytes = if of.workload.direct == Some(false) { 0.0 } else { bytes };
     let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own.iops?.value)
         || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own.bandwidth?.value);
     Some(much.then(|| {
-        // The kernel joins I/Os: of fewer than ours some bytes can be another's all the same.
+        // The kernel merges I/Os: even with fewer than the job's own, some bytes may be another's.
         let iops = (iops >= 1.0).then(|| format!("{} IOPS", format_count(iops)));
         let bytes = (bytes >= 1.0).then(|| format_mb_per_s(bytes));
         let words: Vec<String> = iops.into_iter().chain(bytes).collect();
@@ -131,7 +131,7 @@ pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
 }
 
 /// A drive before and after a measurement.
-fn around<'a>(
+fn snapshots_of<'a>(
     record: &'a RunRecord,
     of: &Measurement,
     drive: &str,
@@ -140,41 +140,40 @@ fn around<'a>(
     Some((at(of.before)?, at(of.after)?))
 }
 
-/// By how much a count of OCP's extended health log grew meanwhile; `None`:
-/// the drive has no such log, or it was not read.
+/// Growth of a counter in OCP's extended health log; `None`: no such log, or not read.
 pub(crate) fn ocp_grown(
     record: &RunRecord,
     of: &Measurement,
     drive: &str,
     count: fn(&OcpHealth) -> u64,
 ) -> Option<u64> {
-    let (before, after) = around(record, of, drive)?;
+    let (before, after) = snapshots_of(record, of, drive)?;
     count(after.ocp_health.get()?).checked_sub(count(before.ocp_health.get()?))
 }
 
-/// For how long a cloud's volume asked for more than each of its limits meanwhile, us, the longest
-/// first; `None`: it does not count that, or it was not read.
+/// Time that a cloud volume demanded more than each of its limits, us, the longest first; `None`:
+/// not counted, or not read.
 pub(crate) fn volume_exceeded(
     record: &RunRecord,
     of: &Measurement,
     drive: &str,
 ) -> Option<Vec<(VolumeLimit, u64)>> {
-    let (before, after) = around(record, of, drive)?;
+    let (before, after) = snapshots_of(record, of, drive)?;
     Some(after.volume_limits.get()?.exceeded_since(before.volume_limits.get()?))
 }
 
-/// The drive throttled for heat during the measurement; `None`: not known.
+/// Returns true if the drive throttled for heat during the measurement; `None`: not known.
 pub(crate) fn throttled(record: &RunRecord, of: &Measurement, drive: &str) -> Option<bool> {
-    let (before, after) = around(record, of, drive)?;
+    let (before, after) = snapshots_of(record, of, drive)?;
     throttled_between(before, after)
 }
 
-/// The same between two looks at a drive, by whichever of its logs were read.
+/// The same between two snapshots of a drive, by whichever logs were read.
 pub(crate) fn throttled_between(before: &Drive, after: &Drive) -> Option<bool> {
     let health = before.health.get().zip(after.health.get());
     let by_health = health.map(|(before, after)| after.throttled_since(before));
     let ocp = before.ocp_health.get().zip(after.ocp_health.get());
-    // The count is of one byte and begins again at 0.
+    // One-byte counter that wraps around to 0.
     let by_ocp = ocp.map(|(was, is)| is.thermal_throttling_count != was.thermal_throttling_count);
     match (by_health, by_ocp) {
         (None, by_ocp) => by_ocp,

@@ -1,4 +1,4 @@
-//! A measurement as the limiter looks at it.
+//! A measurement with its environment, as used to find its limiter.
 
 use iodyno_model::{
     BlockDevice, BlockKind, Drive, Estimate, FillOrder, Host, LinkState, Measurement, Metric,
@@ -9,35 +9,35 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::measured::written;
 use crate::outstanding::{allowed, job_depth, outstanding, waits_for_each};
-use crate::place::{device_count, device_of, devices, own_link, tops};
+use crate::place::{device_count, device_of, devices, own_link, target_devices};
 
-/// Level of a ratio's interval: several changes are looked at, some of them more than once.
+/// Confidence level of a ratio's interval: several changes are tested, some more than once.
 pub(super) const NAMING_LEVEL: f64 = 0.995;
-/// So few I/Os outstanding are waited for one by one.
+/// Up to this many outstanding I/Os, the latency of single I/Os matters.
 pub(super) const FEW: u32 = 4;
-/// From this block size on bandwidth is what is asked for, bytes.
+/// Block size from which bandwidth is the metric, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;
-/// No device needs I/Os that take longer than this, ns, or that hold more memory
-/// than this, bytes, to be busy: at 14 GB/s that is 75 ms of data.
+/// No device needs I/Os that take longer than this, ns, or hold more memory than this, bytes, to be
+/// busy: at 14 GB/s that is 75 ms of data.
 const ABSURD_LATENCY_NS: f64 = 1e9;
 const ABSURD_BYTES: f64 = 1024.0 * 1024.0 * 1024.0;
-/// More layers than this no machine has: a circle.
+/// More layers than any machine has: a cycle.
 const MOST_LAYERS: usize = 32;
 
-/// Whether a run was made to explain something.
+/// Returns true for a run of `explain`.
 pub fn is_of_question(record: &RunRecord) -> bool {
     record.run.kind == RunKind::Explain
 }
 
-/// What measurements of the same differ by within a run: the standard deviation of
-/// their logarithms, pooled over all that was repeated.
+/// Variation between repetitions within a run: the standard deviation of their logarithms, pooled
+/// over everything that was repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Between {
+pub(crate) struct RunVariation {
     deviation: f64,
     degrees: usize,
 }
 
-impl Between {
+impl RunVariation {
     pub(super) fn of(cases: &[Case<'_>], record: &RunRecord) -> Option<Self> {
         let (mut squares, mut degrees) = (0.0, 0);
         for case in cases.iter().filter(|case| std::ptr::eq(case.record, record)) {
@@ -49,8 +49,8 @@ impl Between {
         (degrees > 0).then(|| Self { deviation: (squares / degrees as f64).sqrt(), degrees })
     }
 
-    /// The factor by which the ratio of two means of so many measurements may be off
-    /// (Student, with the pooled deviation).
+    /// Returns the factor by which the ratio of two means of this many measurements may be off
+    /// (Student's t, with the pooled deviation).
     pub(super) fn factor(self, times: [usize; 2]) -> f64 {
         let Ok(student) = StudentsT::new(0.0, 1.0, self.degrees as f64) else {
             return f64::INFINITY;
@@ -61,42 +61,42 @@ impl Between {
     }
 }
 
-/// A measurement with what is known of where it was taken.
+/// A measurement with what is known of its environment.
 #[derive(Debug, Clone)]
 pub struct Case<'a> {
-    /// Its run.
+    /// Run.
     pub record: &'a RunRecord,
     /// Index into the run's measurements.
     pub measurement: usize,
-    /// What its rate is counted in: bytes for large blocks, else I/Os.
+    /// Metric of its rate: bandwidth for large blocks, else IOPS.
     pub metric: Metric,
-    /// Its rate over all directions, in the metric's unit; of repetitions their mean.
+    /// Rate over all directions, in the metric's unit; mean of the repetitions.
     pub rate: Estimate,
-    /// The rate of each repetition of it, its own first.
+    /// Rate of each repetition, its own first.
     pub repetitions: Vec<Estimate>,
-    /// What measurements of its run differ by, where some were repeated.
-    pub(super) between: Option<Between>,
+    /// Variation between the repetitions of its run, if there are any.
+    pub(super) variation: Option<RunVariation>,
     /// I/Os per second over all directions.
     pub(crate) iops: Option<f64>,
     /// Mean latency, ns.
     pub(crate) latency_ns: Option<f64>,
-    /// Depth that each job may have with its engine, and jobs, on each target.
+    /// Depth of each job as its engine allows, and jobs per target.
     pub(crate) depth: Option<u32>,
     pub(crate) jobs: Option<u32>,
-    /// Drives under its targets, as far as they are known.
+    /// Known drives below its targets.
     pub(crate) drives: Vec<&'a Drive>,
-    /// How many devices there are under its targets.
+    /// Number of devices below its targets.
     pub(crate) drive_count: usize,
-    /// What makes one target of several devices: `raid0`, `striped`.
+    /// Layer that combines several devices to one target: `raid0`, `striped`.
     pub(crate) layer: Option<String>,
-    /// A virtual disk: a hypervisor's or a cloud's.
+    /// Kind of virtual disk: of a hypervisor or a cloud.
     pub(crate) virtual_disk: Option<String>,
     pub(crate) blocks: WrittenState,
     pub(crate) fill: Option<FillOrder>,
 }
 
 impl<'a> Case<'a> {
-    /// Of a measurement that came to an end and has a rate.
+    /// Builds the case of a finished measurement that has a rate.
     pub fn of(record: &'a RunRecord, measurement: usize) -> Option<Self> {
         let of = record.measurements.get(measurement)?;
         if of.failure().is_some() {
@@ -134,7 +134,7 @@ impl<'a> Case<'a> {
         let [first, ..] = of.targets.as_slice() else {
             return Some(Self::plain(record, measurement, metric, rate, sum(Metric::Iops)));
         };
-        let layer = host.filter(|_| bottoms.len() > tops(of).len());
+        let layer = host.filter(|_| bottoms.len() > target_devices(of).len());
         let layer = layer.and_then(|host| layer_block(host, device_of(of, first)));
         let states: Vec<WrittenState> =
             of.targets.iter().map(|target| written(of, target)).collect();
@@ -168,7 +168,7 @@ impl<'a> Case<'a> {
             metric,
             rate,
             repetitions: vec![rate],
-            between: None,
+            variation: None,
             iops: known,
             latency_ns: latency.map(|(_, mean)| mean.value).filter(|ns| *ns > 0.0),
             depth: job_depth(of),
@@ -182,49 +182,49 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The measurement itself.
+    /// Returns the measurement itself.
     pub fn of_run(&self) -> &'a Measurement {
         &self.record.measurements[self.measurement]
     }
 
-    /// The host as it was before it.
+    /// Returns the host before the measurement.
     pub(crate) fn host(&self) -> Option<&'a Host> {
         host_of(self.record, self.of_run())
     }
 
-    /// What makes one target of several devices: an array or a volume.
+    /// Returns the array or volume that combines several devices to one target.
     pub(crate) fn layer_block(&self) -> Option<&'a BlockDevice> {
         self.layer.as_ref()?;
         let of = self.of_run();
         layer_block(self.host()?, device_of(of, of.targets.first()?))
     }
 
-    /// I/Os that all jobs on all targets may have outstanding with their engine.
+    /// Returns the I/Os that all jobs on all targets may have outstanding with their engine.
     pub(crate) fn outstanding(&self) -> Option<u32> {
         allowed(self.of_run())
     }
 
-    /// I/Os outstanding on the average, and what each took, ns: the measured mean
-    /// latency; without one by Little's law, where as many were kept as allowed.
+    /// Returns the mean number of outstanding I/Os and the time of each, ns: the measured mean
+    /// latency; without one, by Little's law at the allowed depth.
     pub(crate) fn in_flight(&self) -> Option<(f64, f64)> {
         let count = outstanding(self.of_run())?;
         Some((count, count * 1e9 / self.iops?))
     }
 
-    /// Its engine waits for each I/O, so that only more jobs keep more outstanding.
+    /// Returns true if its engine is synchronous, so that only more jobs increase the depth.
     pub(crate) fn waits_for_each(&self) -> bool {
         waits_for_each(self.of_run()) == Some(true)
     }
 
-    /// More I/Os outstanding are absurd: they would hold more of memory, or take
-    /// longer, than any device needs to be busy.
+    /// Returns true if deeper queues would be absurd: they would hold more memory, or take longer,
+    /// than any device needs to be busy.
     pub(crate) fn is_absurdly_deep(&self) -> bool {
         let Some((count, latency_ns)) = self.in_flight() else { return false };
         let bytes = self.of_run().workload.bs.map_or(0.0, |bs| bs as f64 * count);
         latency_ns >= ABSURD_LATENCY_NS || bytes >= ABSURD_BYTES
     }
 
-    /// Bytes per second.
+    /// Returns bytes per second.
     pub(crate) fn bytes_per_s(&self) -> Option<f64> {
         match self.metric {
             Metric::Bandwidth => Some(self.rate.value),
@@ -232,13 +232,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// It only reads.
+    /// Returns true if it only reads.
     pub(crate) fn reads(&self) -> bool {
         let total = &self.of_run().total;
         total.iter().all(|result| result.direction == iodyno_model::Direction::Read)
     }
 
-    /// What the own links of its drives are trained to, where all are alike.
+    /// State of its drives' own links, if all are equal.
     pub(crate) fn own_link(&self) -> Option<LinkState> {
         let host = self.host()?;
         let mut links = self.drives.iter().map(|drive| {
@@ -249,7 +249,7 @@ impl<'a> Case<'a> {
         links.all(|link| link == Some(first)).then_some(first)
     }
 
-    /// The cards between the slots and its drives.
+    /// Returns the cards between the slots and its drives.
     pub(crate) fn cards(&self) -> Vec<&'a StorageCard> {
         let Some(host) = self.host() else { return Vec::new() };
         let blocks = devices(Some(host), self.of_run());
@@ -260,7 +260,7 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// The links from the root port down to each device under its targets.
+    /// Returns the links from the root port down to each device below its targets.
     pub(crate) fn paths(&self) -> Vec<&'a [String]> {
         let Some(host) = self.host() else { return Vec::new() };
         let all = devices(Some(host), self.of_run()).into_iter();
@@ -271,14 +271,14 @@ impl<'a> Case<'a> {
         self.host().is_some_and(|host| host.cards.iter().any(|card| card.address == link))
     }
 
-    /// `rw=read bs=128k iodepth=32 numjobs=4`, as far as it is known.
+    /// Returns `rw=read bs=128k iodepth=32 numjobs=4`, as far as known.
     pub fn workload(&self) -> String {
         let mut plain = self.of_run().workload.clone();
         plain.options.clear();
         plain.label()
     }
 
-    /// Its targets: `nvme0n1`, `12 drives`.
+    /// Returns its targets: `nvme0n1`, `12 targets`.
     pub fn place(&self) -> String {
         match self.of_run().targets.as_slice() {
             [] => "unknown targets".into(),
@@ -287,19 +287,19 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// `, 85.2 us each`; nothing where it is not known.
+    /// Returns `, 85.2 us each`; empty if not known.
     pub fn latency_text(&self) -> String {
         let text = |ns: f64| format!(", {} each", format_duration_ns(ns));
         self.latency_ns.map(text).unwrap_or_default()
     }
 
-    /// `1110 MB/s`, `343k IOPS`.
+    /// Returns the rate as text: `1110 MB/s`, `343k IOPS`.
     pub fn figure(&self) -> String {
         figure(self.metric, self.rate.value)
     }
 }
 
-/// A rate in words: `1110 MB/s`, `343k IOPS`.
+/// Formats a rate: `1110 MB/s`, `343k IOPS`.
 pub fn figure(metric: Metric, rate: f64) -> String {
     match metric {
         Metric::Bandwidth => format_mb_per_s(rate),
@@ -307,19 +307,19 @@ pub fn figure(metric: Metric, rate: f64) -> String {
     }
 }
 
-/// Two rates in words: `1659 to 1801 MB/s`.
+/// Formats a range of rates: `1659 to 1801 MB/s`.
 pub fn range(metric: Metric, low: f64, high: f64) -> String {
     let least = figure(metric, low);
     let number = least.split(' ').next().unwrap_or_default();
     format!("{number} to {}", figure(metric, high))
 }
 
-/// The host before a measurement; the run's first where that is not recorded.
+/// The host before a measurement; the run's first snapshot if that is not recorded.
 fn host_of<'a>(record: &'a RunRecord, of: &Measurement) -> Option<&'a Host> {
     of.before.and_then(|before| record.snapshots.get(before)).or_else(|| record.host())
 }
 
-/// What makes one of several devices, whatever stands on it.
+/// Finds the device that combines several devices, below any partitions or volumes on it.
 fn layer_block<'h>(host: &'h Host, device: &str) -> Option<&'h BlockDevice> {
     let mut block = host.block(device)?;
     for _ in 0..MOST_LAYERS {
@@ -329,7 +329,7 @@ fn layer_block<'h>(host: &'h Host, device: &str) -> Option<&'h BlockDevice> {
     Some(block)
 }
 
-/// What it is called: `raid0`, `striped`.
+/// Returns its name: `raid0`, `striped`.
 fn layer_name(block: &BlockDevice) -> String {
     match &block.kind {
         BlockKind::Md(array) => array.level.clone(),
@@ -341,7 +341,7 @@ fn layer_name(block: &BlockDevice) -> String {
     }
 }
 
-/// Two rates at the same time; their bounds add up at worst.
+/// Adds two simultaneous rates; in the worst case their bounds add up.
 fn added(a: Estimate, b: Estimate) -> Estimate {
     let value = a.value + b.value;
     match (a.spread, b.spread) {

@@ -1,21 +1,21 @@
-//! What a cloud's volume or the instance was ordered with, as a suspect.
+//! The contract of a cloud volume or instance, as a suspect.
 
 use iodyno_model::{VolumeLimit, format_duration_ns};
 
 use super::bottlenecks::volume_exceeded;
 use super::case::Case;
+use super::case_context::CaseContext;
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 
-/// From this share of a measurement on, spent above a limit, that is what limits it.
+/// If a limit is exceeded for this share of a measurement, it is the limiter.
 const LIMITS: f64 = 0.1;
 
-/// Times that are told, the first ones.
+/// Maximum number of times that are listed.
 const MOST_TIMES: usize = 3;
 
 impl Case<'_> {
-    /// For how long its volumes asked for more than each of their limits, us, the longest first;
-    /// `None`: none of them counts that.
+    /// Time that its volumes demanded more than each of their limits, us, the longest first;
+    /// `None`: not counted.
     pub(super) fn exceeded(&self) -> Option<Vec<(VolumeLimit, u64)>> {
         let of_one = |name: &str| volume_exceeded(self.record, self.of_run(), name);
         let mut all: Vec<_> = self.drives.iter().filter_map(|drive| of_one(&drive.name)).collect();
@@ -24,8 +24,8 @@ impl Case<'_> {
     }
 }
 
-impl Scene<'_, '_> {
-    /// The volumes' own counters tell.
+impl CaseContext<'_, '_> {
+    /// Decided by the volumes' own counters.
     pub(super) fn contract(&self) -> Option<Suspect> {
         let exceeded = self.case.exceeded()?;
         let Some((limit, us)) = exceeded.first() else {

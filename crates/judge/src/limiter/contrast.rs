@@ -10,70 +10,71 @@ use super::interrupts::{OneCpu, interrupts_on_one_cpu};
 use super::power::{PowerSaving, power_saving};
 use crate::shape::Shape;
 
-/// Rounds without which nobody is named: what was asked, the change, and both again.
+/// Minimum rounds to name a limiter: the measurement in question, the change, and both again.
 pub(super) const ROUNDS: usize = 2;
-/// A rate that moves by less than this is the same: twice the precision that
-/// is asked for, and what runs differ by from one day to the next.
+/// A rate that moves by less than this is unchanged: twice the default precision, and about the
+/// variation from day to day.
 const SAME: f64 = 0.05;
-/// Where the intervals leave more than this open, nothing is known to be the same.
+/// If the intervals leave more than this open, the rates are not known to be equal.
 const LEFT_OPEN: f64 = 0.15;
-/// What a figure of unknown spread may be off by.
+/// Assumed error of a figure of unknown spread.
 const UNKNOWN_SPREAD: f64 = 0.02;
-/// The engine that passes NVMe commands.
+/// NVMe passthrough engine.
 pub(crate) const PASSTHROUGH: &str = "io_uring_cmd";
 
-/// The respect in which two measurements differ.
+/// Respect in which two measurements differ.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Depth of each job.
     Depth(u32, u32),
-    /// Jobs, each as deep as before.
+    /// Number of jobs, each with the same depth.
     Jobs(u32, u32),
-    /// More jobs and less depth, or the other way round: as many I/Os are outstanding.
+    /// More jobs with less depth, or the reverse: the same number of outstanding I/Os.
     Shape(u32, u32),
-    /// Drives at once.
+    /// Number of drives at once.
     Drives(usize, usize),
     /// Block size, bytes.
     BlockSize(u64, u64),
-    /// Whether the blocks were ever written.
+    /// Written state of the blocks.
     Blocks(WrittenState, WrittenState),
-    /// In which order they were written.
+    /// Order in which the blocks were written.
     Fill(FillOrder, FillOrder),
-    /// What the drives' own links are trained to.
+    /// State of the drives' own links.
     Link(LinkState, LinkState),
-    /// One device alone, and the layer that is made of so many.
+    /// One device alone, compared with a layer made of this many.
     Layer(String, usize),
     /// Other CPUs.
     Cpus,
-    /// Completions polled for.
+    /// Polled completions.
     Polling,
-    /// I/O engines.
+    /// I/O engine.
     Engine(String, String),
-    /// Threads that leave this CPU to the interrupts that it takes.
+    /// Threads moved off this CPU, which handles the interrupts.
     OffInterrupts(u32),
-    /// Other reads that let nothing rest.
+    /// Additional reads that keep link and drive awake.
     KeptAwake,
-    /// What a neighbour is written meanwhile, bytes per second over all of them.
+    /// Simultaneous writes to a neighbour, bytes per second over all neighbours.
     NeighbourWrites(String, f64),
-    /// A rest before it, with the hottest drive's temperature before and after that.
+    /// A rest before the measurement, with the hottest drive's temperature before and after the
+    /// rest.
     Rested {
         /// °C
         from_c: Option<f64>,
         /// °C
         to_c: Option<f64>,
     },
-    /// Nothing: the same at a later time.
+    /// Nothing: repeated at a later time.
     Again,
 }
 
-/// What a change did to the rate.
+/// Effect of a change on the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It grew.
+    /// The rate grew.
     Grew,
-    /// It stayed.
+    /// The rate is unchanged.
     Same,
-    /// It fell.
+    /// The rate fell.
     Fell,
     /// The intervals are too wide to tell.
     Unclear,
@@ -82,21 +83,21 @@ pub enum Effect {
 /// Two measurements that differ in a single respect.
 #[derive(Debug, Clone)]
 pub struct Contrast<'a> {
-    /// The respect.
+    /// Difference.
     pub change: Change,
     /// The other measurement.
     pub other: Case<'a>,
-    /// Its rate over that of the measurement in question, in the latter's metric.
+    /// Its rate divided by that of the measurement in question, in the latter's metric.
     pub ratio: Estimate,
-    /// How often the measurement in question was taken.
+    /// Repetitions of the measurement in question.
     times: usize,
-    /// What the change cannot exceed: twice the I/Os are at most twice the rate.
+    /// Upper bound of the change's effect: twice the I/Os give at most twice the rate.
     most: Option<f64>,
 }
 
 impl<'a> Contrast<'a> {
-    /// `case` held against `other`; `None` where they differ in nothing, in
-    /// more than one thing, or in what cannot be held against each other.
+    /// Compares `case` with `other`; `None` if they do not differ, differ in more than one respect,
+    /// or are not comparable.
     pub fn of(case: &Case<'a>, other: &Case<'a>) -> Option<Self> {
         let mut changes = changes(case, other)?;
         let (Some(change), true) = (changes.pop(), changes.is_empty()) else { return None };
@@ -107,7 +108,7 @@ impl<'a> Contrast<'a> {
         };
         let ratio = case.as_repeated(other, ratio(theirs, case.rate));
         let most = match change {
-            // What wakes a link for each I/O it does no longer for two.
+            // A link that wakes up for each single I/O no longer does so for two.
             Change::Depth(from, to) | Change::Jobs(from, to) if from > 0 && !may_rest(case) => {
                 Some(f64::from(to) / f64::from(from))
             }
@@ -116,17 +117,18 @@ impl<'a> Contrast<'a> {
         Some(Self { change, other: other.clone(), ratio, times: case.repetitions.len(), most })
     }
 
-    /// How often both were measured.
+    /// Returns how often both were measured.
     pub(super) fn times(&self) -> usize {
         self.times.min(self.other.repetitions.len())
     }
 
-    /// More than the change can have done: something else changed meanwhile.
+    /// Returns true if the effect is larger than the change allows: something else changed in the
+    /// meantime.
     pub fn is_drift(&self) -> bool {
         self.most.is_some_and(|most| self.ratio.low() > most * (1.0 + SAME))
     }
 
-    /// What the change did to the rate.
+    /// Returns the effect of the change on the rate.
     pub fn effect(&self) -> Effect {
         let (low, high) = (self.ratio.low(), self.ratio.high());
         let value = self.ratio.value;
@@ -143,7 +145,7 @@ impl<'a> Contrast<'a> {
         }
     }
 
-    /// It says nothing, or stands on one measurement of either.
+    /// Returns true if it is unclear, or based on one measurement of either.
     pub(super) fn is_weak(&self) -> bool {
         self.effect() == Effect::Unclear || self.times() < ROUNDS
     }
@@ -182,7 +184,8 @@ impl<'a> Contrast<'a> {
         }
     }
 
-    /// The ratio with its interval: `x1.01 (0.97 to 1.05)`, and how often both were measured.
+    /// Returns the ratio with its interval, `x1.01 (0.97 to 1.05)`, and how often both were
+    /// measured.
     pub fn ratio_text(&self) -> String {
         let (low, high) = (self.ratio.low(), self.ratio.high());
         let to = match high.is_finite() {
@@ -196,21 +199,21 @@ impl<'a> Contrast<'a> {
         format!("x{:.2} ({low:.2} {to}{times})", self.ratio.value)
     }
 
-    /// What was measured instead: `1117 MB/s, x1.01 (0.97 to 1.05)`.
+    /// Returns the other measurement's rate and the ratio: `1117 MB/s, x1.01 (0.97 to 1.05)`.
     pub fn outcome(&self) -> String {
         let drift = if self.is_drift() { ", more than it can have done: drift" } else { "" };
         format!("{}, {}{drift}", self.other.figure(), self.ratio_text())
     }
 }
 
-/// Link or drive rest between its I/Os, as far as is known.
+/// Returns true if link or drive are known to rest between its I/Os.
 fn may_rest(case: &Case<'_>) -> bool {
     let Some(host) = case.host().filter(|_| case.outstanding() == Some(1)) else { return false };
     let saving = power_saving(case.record, host, case.drives.iter().copied(), case.of_run());
     matches!(saving, Ok(Some(PowerSaving::Resting(_))))
 }
 
-/// How blocks were written, in words.
+/// Describes the order in which blocks were written.
 const fn order(fill: FillOrder) -> &'static str {
     match fill {
         FillOrder::Sequential => "in sequence",
@@ -218,7 +221,7 @@ const fn order(fill: FillOrder) -> &'static str {
     }
 }
 
-/// Whether blocks were written, in words.
+/// Describes the written state of blocks.
 const fn blocks(state: WrittenState) -> &'static str {
     match state {
         WrittenState::Written => "that hold data",
@@ -228,14 +231,14 @@ const fn blocks(state: WrittenState) -> &'static str {
     }
 }
 
-/// Every respect in which the two differ; `None` where they are of different
-/// workloads, drives or machines, so that no ratio means anything.
+/// Returns every respect in which the two differ; `None` if workload, drive or machine differ, so
+/// that a ratio is meaningless.
 fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
     let (ours, theirs) = (a.of_run(), b.of_run());
     let hostname = |case: &Case<'_>| case.host().and_then(|host| host.hostname.value());
     let model = |case: &Case<'_>| case.drives.first().and_then(|drive| drive.model.value());
     let same_place = match (ours.conditions.device.is_some(), ours.targets.len()) {
-        // Drives of one model stand for each other; a file does not for another.
+        // Drives of one model may replace each other; files may not.
         (true, 1) => ours.targets == theirs.targets,
         _ => true,
     };
@@ -295,10 +298,10 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
     }
     match (ours.conditions.beside.as_slice(), theirs.conditions.beside.as_slice()) {
         (ours, theirs) if ours == theirs => {}
-        ([], beside) => changes.push(loaded_beside(b, beside)),
+        ([], beside) => changes.push(concurrent_load(b, beside)),
         _ => return None,
     }
-    // What no workload tells the experiment does.
+    // Changes that only the experiment's name shows.
     match b.experiment() {
         Some(Experiment::OnceMore) if changes.is_empty() => changes.push(Change::Again),
         Some(Experiment::Rest) if changes.is_empty() => changes.push(rested(b)),
@@ -308,7 +311,7 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
     Some(changes)
 }
 
-/// The threads of `b` run on other CPUs, or leave one to its interrupts.
+/// Returns a change if the threads of `b` run on other CPUs, or leave one to its interrupts.
 fn cpus(a: &Case<'_>, b: &Case<'_>) -> Option<Change> {
     let (ours, theirs) = (&a.of_run().conditions.cpus, &b.of_run().conditions.cpus);
     if theirs.is_empty() {
@@ -325,8 +328,8 @@ fn cpus(a: &Case<'_>, b: &Case<'_>) -> Option<Change> {
     apart.then_some(Change::Cpus)
 }
 
-/// What went on beside `case`: on its own target, or on another.
-fn loaded_beside(case: &Case<'_>, beside: &[Beside]) -> Change {
+/// Describes the load alongside `case`: on its own target, or on another.
+fn concurrent_load(case: &Case<'_>, beside: &[Beside]) -> Change {
     let own = &case.of_run().targets;
     if beside.iter().all(|one| own.contains(&one.target)) {
         return Change::KeptAwake;
@@ -336,8 +339,8 @@ fn loaded_beside(case: &Case<'_>, beside: &[Beside]) -> Change {
     Change::NeighbourWrites(names.join(" and "), bytes_per_s)
 }
 
-/// The rest before `case`: the snapshot before it was taken after the rest, and
-/// the one before that ahead of it.
+/// Describes the rest before `case`: its `before` snapshot was taken after the rest, and the
+/// previous snapshot before the rest.
 fn rested(case: &Case<'_>) -> Change {
     let snapshot = |index: Option<usize>| case.record.snapshots.get(index?);
     let after = case.of_run().before;
@@ -346,9 +349,9 @@ fn rested(case: &Case<'_>) -> Change {
     Change::Rested { from_c: hottest_c(before), to_c: hottest_c(after) }
 }
 
-/// One rate over the other, with the widest bounds that their own leave.
+/// Divides two rates, with the widest bounds that their own allow.
 fn ratio(of: Estimate, to: Estimate) -> Estimate {
-    // How a figure was rounded says nothing of how far the next one would be from it.
+    // The rounding of a figure says nothing about its repeatability.
     let bounds = |rate: Estimate| match rate.spread {
         Spread::Unknown | Spread::Rounding { .. } => (
             rate.low().min(rate.value * (1.0 - UNKNOWN_SPREAD)),
@@ -357,7 +360,7 @@ fn ratio(of: Estimate, to: Estimate) -> Estimate {
         Spread::Confidence { .. } => (rate.low(), rate.high()),
     };
     let ((low, high), (to_low, to_high)) = (bounds(of), bounds(to));
-    // A rate that may be next to nothing leaves open how many times it the other is.
+    // If a rate may be close to 0, the ratio has no upper bound.
     let high = if to_low > 0.0 { high / to_low } else { f64::INFINITY };
     Estimate::confident(of.value / to.value, low / to_high, high, 0.95)
 }

@@ -1,21 +1,21 @@
-//! CPU time of the submitting threads, and where they run, as suspects.
+//! CPU time and placement of the submitting threads, as suspects.
 
 use iodyno_model::{Experiment, Metric};
 
 use super::bottlenecks::{BUSY, cpu_share, saturated};
 use super::case::{Case, figure};
+use super::case_context::CaseContext;
 use super::contrast::{Change, Effect, PASSTHROUGH};
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 
-/// Fewer I/Os per second are no work for a CPU: one thread submits three times as many.
+/// Up to this rate CPU time is no limit: one thread submits three times as many, I/Os per second.
 const IDLE_CPU_IOPS: f64 = 40_000.0;
-/// Another case on the same CPUs that was so much faster shows that they had time.
+/// Another case on the same CPUs that was faster by this factor shows that they had time.
 const MUCH_FASTER: f64 = 1.4;
-/// The same of I/Os in another direction, which cost about as much.
+/// The same for I/Os in another direction, which cost about as much.
 const FAR_FASTER: f64 = 3.0;
 
-impl<'a> Scene<'a, '_> {
+impl<'a> CaseContext<'a, '_> {
     pub(super) fn cpu(&self) -> Option<Suspect> {
         let case = self.case;
         let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
@@ -25,7 +25,7 @@ impl<'a> Scene<'a, '_> {
             return cleared(share.text());
         }
         if let Some((Effect::Grew, contrast)) = jobs {
-            // As many I/Os outstanding in fewer threads did not do it.
+            // The same number of outstanding I/Os in fewer threads did not help.
             let threads = deeper.is_some_and(|(effect, deeper)| {
                 effect != Effect::Grew || deeper.ratio.high() < contrast.ratio.low()
             });
@@ -43,7 +43,7 @@ impl<'a> Scene<'a, '_> {
             }
             return cleared(format!("{}: {}", contrast.title(), contrast.outcome()));
         }
-        // With less to do for each I/O the same thread makes more of them.
+        // With less work per I/O the same thread submits more.
         let passed = self.effect(is_passthrough);
         if let Some((Effect::Grew, contrast)) = &passed
             && case.outstanding() != Some(1)
@@ -69,7 +69,7 @@ impl<'a> Scene<'a, '_> {
         used.zip(online).is_some_and(|(used, online)| used >= 0.9 * online as f64)
     }
 
-    /// Another case with the same jobs and blocks that was much faster.
+    /// Returns another case with no more jobs and the same block size that was much faster.
     fn faster_with_no_more(&self) -> Option<&Case<'a>> {
         let (ours, bs) = (self.case, self.case.of_run().workload.bs?);
         self.others.iter().find(|other| {
@@ -103,7 +103,7 @@ impl<'a> Scene<'a, '_> {
     }
 }
 
-/// NVMe commands past the block layer in place of reads through it.
+/// Returns true for NVMe passthrough instead of reads through the block layer.
 pub(super) fn is_passthrough(change: &Change) -> bool {
     matches!(change, Change::Engine(_, to) if to == PASSTHROUGH)
 }

@@ -1,24 +1,24 @@
-//! The drive itself, and the card before it, as suspects.
+//! The drive itself and the card before it, as suspects.
 
 use iodyno_model::{Experiment, FillOrder, Metric, WrittenState};
 
 use super::case::figure;
+use super::case_context::{CaseContext, Reach};
 use super::contrast::{Change, Effect};
 use super::suspect::{Limiter, Suspect};
-use super::weigh::{Reach, Scene};
 use crate::ceiling::{Bound, sheet_rates};
-use crate::claim_reach::FLASH_LATENCY_NS;
 use crate::claims::claim_of;
 use crate::figures::percent;
+use crate::saturation::FLASH_LATENCY_NS;
 
-/// An I/O that takes so many times what one alone takes has waited in a queue.
+/// An I/O that takes this many times the latency at depth 1 has waited in a queue.
 const QUEUED: f64 = 5.0;
-/// Behind a card a drive that gives less than this share of its claim is held back.
+/// Behind a card, a drive below this share of its claim is held back.
 const FAR_BELOW_CLAIM: f64 = 0.5;
 
-impl Scene<'_, '_> {
-    /// I/Os outstanding on the average and what each takes, ns, where that is far
-    /// more than one alone takes.
+impl CaseContext<'_, '_> {
+    /// Returns the mean number of outstanding I/Os and the time of each, ns, if that is far above
+    /// the latency at depth 1.
     pub(super) fn queued(&self) -> Option<(f64, f64)> {
         let case = self.case;
         let (outstanding, latency_ns) = case.in_flight().filter(|(count, _)| *count > 1.5)?;
@@ -26,7 +26,7 @@ impl Scene<'_, '_> {
         let unloaded_ns = sheet.and_then(|sheet| sheet.lat_read_us).map(|us| us * 1e3);
         let transfer_ns = sheet.and_then(|sheet| sheet.seq_read_mbs).zip(case.of_run().workload.bs);
         let transfer_ns = transfer_ns.map_or(0.0, |(mbs, bs)| bs as f64 * 1e3 / mbs);
-        // Of what is not known to be a flash drive nothing is known.
+        // Nothing is assumed about devices that are not known to be flash drives.
         let is_seen = case.drives.iter().any(|drive| !drive.links.is_empty());
         let is_drive = (is_seen || sheet.is_some()) && case.virtual_disk.is_none();
         let alone_ns = unloaded_ns.unwrap_or(FLASH_LATENCY_NS) + transfer_ns;
@@ -43,7 +43,7 @@ impl Scene<'_, '_> {
             return Some(Suspect::cleared(Limiter::Drive, why));
         }
         let decides = match (&case.virtual_disk, case.blocks) {
-            // In which order it was written means nothing to who reads a volume.
+            // The order of writes does not matter to a cloud volume.
             (Some(_), WrittenState::Written) => Experiment::StatedLimit,
             (Some(_), _) => Experiment::WrittenBlocks,
             (None, _) => Experiment::SequentialFill,
@@ -82,8 +82,8 @@ impl Scene<'_, '_> {
         Some(Suspect::open(Limiter::Drive, decides))
     }
 
-    /// Behind a card: what each drive gives and what its sheet states, where
-    /// that is far more and the drive's state does not explain it.
+    /// Returns the rate of each drive behind a card and that of its sheet, if the latter is far
+    /// higher and the drive's state does not explain it.
     fn far_below_claim(&self) -> Option<(String, String)> {
         let case = self.case;
         if case.cards().is_empty() || case.fill == Some(FillOrder::Random) {
@@ -96,11 +96,11 @@ impl Scene<'_, '_> {
             .then(|| (figure(case.metric, each), figure(case.metric, claimed)))
     }
 
-    /// Small writes with parity behind a card: what they make of I/Os for each
-    /// drive, where that is no more than the card gives a drive that is read.
+    /// Describes small parity writes behind a card if their I/Os per drive equal the card's read
+    /// rate per drive.
     fn parity_at_cards_rate(&self) -> Option<String> {
         let case = self.case;
-        // Reading and writing data and parity: 2 x 2 with one, 2 x 3 with two.
+        // Reading and writing data and parity: 2 x 2 with one parity, 2 x 3 with two.
         let ios_each_write = match case.layer.as_deref()? {
             "raid5" => 4.0,
             "raid6" => 6.0,
@@ -139,7 +139,7 @@ mod tests {
     use crate::limiter::{Evidence, Standing, explain};
     use crate::testing::{Bench, claims, scale, set_written};
 
-    /// What would decide whether it is the drive, below its claim and its link.
+    /// Returns the experiment that would decide for the drive, with a rate below claim and link.
     fn decides(bench: Bench, blocks: WrittenState) -> Experiment {
         let bench = bench.measurement(0, |of| {
             scale(of, 0.5);

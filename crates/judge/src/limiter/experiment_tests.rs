@@ -1,4 +1,4 @@
-//! What each experiment is asked for, and what it shows.
+//! Tests when each experiment is asked for, and what its result shows.
 
 use iodyno_model::{
     Beside, Estimate, Experiment, Fact, IdentifyController, Measurement, PowerState, Purpose,
@@ -8,8 +8,8 @@ use iodyno_model::{
 use super::*;
 use crate::testing::{Bench, claims, interrupts, known, scale};
 
-/// Indices of the measurements of [`Bench`]: 32 large reads outstanding, 64 small
-/// ones in each of 8 jobs, and one alone.
+/// Indices of the measurements of [`Bench`]: 32 large reads outstanding, 8 jobs with 64 small ones
+/// each, and depth 1.
 const LARGE: usize = 0;
 const SMALL: usize = 1;
 const ALONE: usize = 2;
@@ -24,7 +24,7 @@ fn slowed(of: &mut Measurement) {
     scale(of, 0.3);
 }
 
-/// The measurement once more, `factor` as fast, and what else is changed.
+/// Adds the measurement once more, with `factor` times the rate and `change`.
 fn and(
     mut record: RunRecord,
     n: usize,
@@ -47,7 +47,7 @@ fn more_jobs(of: &mut Measurement) {
     of.workload.numjobs = of.workload.numjobs.map(|jobs| jobs * 2);
 }
 
-/// An experiment, as `explain` makes it.
+/// Adds an experiment as `explain` makes it.
 fn made(record: RunRecord, n: usize, factor: f64, experiment: Experiment) -> RunRecord {
     let mut record = and(record, n, factor, |of| of.purpose = Purpose::Experiment(experiment));
     record.run.kind = RunKind::Explain;
@@ -68,7 +68,7 @@ fn asks(record: &RunRecord, n: usize, experiment: Experiment) {
     assert_eq!(answer, Answer::Experiment(experiment), "{text}");
 }
 
-/// Who is named, with the gain that was measured.
+/// Asserts the named limiter, and returns the gain that was measured.
 #[track_caller]
 fn names(record: &RunRecord, n: usize, expected: Limiter) -> (Option<f64>, String) {
     let (answer, text, _) = of(record, n, &[]);
@@ -86,7 +86,7 @@ fn standing(record: &RunRecord, n: usize, limiter: Limiter) -> Option<Standing> 
 }
 
 #[test]
-fn passthrough_tells_what_the_kernel_costs() {
+fn passthrough_shows_the_cost_of_the_kernel() {
     let busy = slow().measurement(SMALL, |of| of.cpu.as_mut().unwrap().busiest_thread = 0.99);
     let passed = |of: &mut Measurement| of.workload.ioengine = Some("io_uring_cmd".into());
     let saturated = and(busy.record(), SMALL, 1.8, more_jobs);
@@ -95,7 +95,7 @@ fn passthrough_tells_what_the_kernel_costs() {
     let (gain, text) = names(&faster, SMALL, Limiter::Cpu);
     assert!((gain.unwrap() - 0.3).abs() < 0.01, "{text}");
     assert!(text.contains("past the block layer (io_uring_cmd)"), "{text}");
-    // Where jobs leave it open, it is what would decide.
+    // If more jobs leave it open, passthrough would decide.
     let vague = and(busy.record(), SMALL, 1.1, |of| {
         more_jobs(of);
         let iops = of.total[0].iops.unwrap().value;
@@ -103,9 +103,9 @@ fn passthrough_tells_what_the_kernel_costs() {
     });
     let open = standing(&vague, SMALL, Limiter::Cpu);
     assert_eq!(open, Some(Standing::Open(Experiment::Passthrough)));
-    // A thread with time left waits for the device, whatever the way there.
+    // A thread with CPU time left waits for the device.
     assert!(matches!(standing(&slow().record(), SMALL, Limiter::Cpu), Some(Standing::Cleared(_))));
-    // One by one it is a part of the latency, beside what more depth gives.
+    // At depth 1 CPU time is part of the latency, in addition to the gain of more depth.
     let alone = and(slow().record(), ALONE, 2.0, deeper);
     asks(&alone, ALONE, Experiment::Passthrough);
     let passed = and(alone, ALONE, 1.05, |of| {
@@ -181,12 +181,12 @@ fn interrupts_on_one_cpu_are_left_to_it() {
 }
 
 #[test]
-fn what_rests_between_ios_is_kept_awake() {
+fn resting_links_are_tested_by_keeping_them_awake() {
     let aspm = iodyno_model::Aspm { l0s: false, l1: true };
     let bench = slow().link(0, |link| link.aspm = known(aspm));
     let resting = and(bench.record(), ALONE, 2.0, deeper);
     asks(&resting, ALONE, Experiment::KeptAwake);
-    // Without it nobody knows, and the depth is named.
+    // Without this experiment the depth is named.
     names(&resting, ALONE, Limiter::Depth);
     let awake = |factor: f64| {
         and(resting.clone(), ALONE, factor, |of| {
@@ -198,7 +198,7 @@ fn what_rests_between_ios_is_kept_awake() {
     assert!((gain.unwrap() - 0.3).abs() < 0.01, "{text}");
     assert!(text.contains("ASPM lets link 0000:10:00.0 rest in L1"), "{text}");
     names(&awake(1.01), ALONE, Limiter::Depth);
-    // With many outstanding nothing rests.
+    // With many outstanding I/Os nothing rests.
     assert_eq!(standing(&bench.record(), SMALL, Limiter::PowerSaving), None);
 }
 
@@ -239,10 +239,10 @@ fn a_rate_that_a_rest_brings_back_is_heats() {
     };
     let (_, text) = names(&rested(1.0), LARGE, Limiter::Heat);
     assert!(text.contains("after a rest, 71 to 58 °C"), "{text}");
-    // What does not come back is no heat.
+    // If the rate does not recover, it is not heat.
     let cold = standing(&rested(0.6), LARGE, Limiter::Heat);
     assert!(matches!(cold, Some(Standing::Cleared(_))), "{cold:?}");
-    // Of writes a full cache does the same.
+    // For writes a full cache has the same effect.
     let mut writes = warm.clone();
     for of in &mut writes.measurements {
         of.workload.rw = Some("write".into());
@@ -293,7 +293,7 @@ fn a_neighbour_that_is_written_shows_what_is_shared() {
     let (_, text) = names(&beside(0.5, 0.5), LARGE, Limiter::Shared);
     assert!(text.contains("while nvme1n1 is written at"), "{text}");
     assert!(text.contains("no more than for one alone"), "{text}");
-    // It takes something, and together they get more than one alone.
+    // Writing slows the reads, but together they get more than one alone.
     names(&beside(0.7, 0.9), LARGE, Limiter::Drive);
     let (_, text) = names(&beside(1.0, 0.9), LARGE, Limiter::Drive);
     assert!(!text.contains("untested"), "{text}");

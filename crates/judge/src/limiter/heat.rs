@@ -1,27 +1,27 @@
-//! Heat and bursts, as suspects: what drives count, and what a rest brings back.
+//! Heat and bursts, as suspects: drive counters, and recovery after a rest.
 
 use iodyno_model::{Drive, Experiment, Host};
 
 use super::bottlenecks::throttled;
 use super::case::Case;
+use super::case_context::CaseContext;
 use super::contrast::{Change, Effect};
 use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 
 impl Case<'_> {
-    /// Composite temperature of the hottest of its drives in a snapshot, °C.
+    /// Composite temperature of its hottest drive in a snapshot, °C.
     pub(super) fn hottest_c(&self, host: &Host) -> Option<f64> {
         let drives = self.drives.iter().filter_map(|drive| host.drive(&drive.name));
         drives.filter_map(Drive::composite_c).reduce(f64::max)
     }
 
-    /// Of each of its drives whether it throttled meanwhile; `None`: not known.
+    /// For each of its drives, true if it throttled in the meantime; `None`: not known.
     pub(super) fn throttles(&self) -> Vec<Option<bool>> {
         let throttled = |drive: &&Drive| throttled(self.record, self.of_run(), &drive.name);
         self.drives.iter().map(throttled).collect()
     }
 
-    /// A drive of it was at its warning level, before or after.
+    /// Returns true if one of its drives was at its warning level, before or after.
     fn is_hot(&self) -> bool {
         let after = self.of_run().after.and_then(|after| self.record.snapshots.get(after));
         let above = |host: &Host, name: &str| {
@@ -33,14 +33,14 @@ impl Case<'_> {
     }
 }
 
-impl Scene<'_, '_> {
-    /// Thermal counters tell; else a rate that falls while the drive works and
-    /// comes back with a rest. Of writes a full cache does the same.
+impl CaseContext<'_, '_> {
+    /// Decided by thermal counters, else by a rate that falls under load and recovers with a rest.
+    /// For writes, a full cache has the same effect.
     pub(super) fn heat(&self) -> Option<Suspect> {
         let case = self.case;
         let throttles = case.throttles();
         let rested = self.effect(|change| matches!(change, Change::Rested { .. }));
-        // Heat is nothing that is known without a temperature.
+        // Without a temperature it cannot be called heat.
         let limiter = match rested.as_ref().map(|(_, rested)| &rested.change) {
             _ if case.is_hot() => Limiter::Heat,
             Some(Change::Rested { from_c: Some(from_c), to_c: Some(to_c) }) if to_c < from_c => {
@@ -84,7 +84,7 @@ impl Scene<'_, '_> {
         if case.is_hot() {
             return Some(Suspect::open(Limiter::Heat, Experiment::Rest));
         }
-        // Without a drive's counters nothing else is known of it.
+        // Without a drive's counters nothing else is known about its heat.
         let (Effect::Same | Effect::Grew, again) = again? else { return None };
         cleared(said(again))
     }

@@ -1,25 +1,25 @@
-//! Interrupts that one CPU takes, as a suspect.
+//! Interrupts handled by a single CPU, as a suspect.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::{Host, Measurement, RunRecord};
 use thiserror::Error;
 
-use crate::control_group::confined;
+use crate::control_group::cpuset_group;
 use crate::figures::percent;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 
 /// Fewer interrupts than these are no load.
 const LEAST: u64 = 10_000;
-/// One CPU that takes this share has all of them but for stray ones.
+/// A CPU with this share handles all but stray interrupts.
 const ALL: f64 = 0.9;
 
-/// The CPU that took the interrupts of all queues of a drive.
+/// The CPU that handled the interrupts of all queues of a drive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneCpu {
-    /// Its number.
+    /// CPU number.
     pub cpu: u32,
-    /// What it took, a sentence.
+    /// Description.
     pub why: String,
 }
 
@@ -34,8 +34,8 @@ impl From<&str> for Missing {
     }
 }
 
-/// The CPU that took the interrupts of all queues though several threads
-/// submitted. `Ok(None)`: there is none.
+/// Returns the CPU that handled the interrupts of all queues although several threads submitted.
+/// `Ok(None)`: there is none.
 ///
 /// # Errors
 /// What is missing to tell.
@@ -43,7 +43,7 @@ pub fn interrupts_on_one_cpu(
     record: &RunRecord,
     of: &Measurement,
 ) -> Result<Option<OneCpu>, Missing> {
-    // One thread gets its completions where it runs.
+    // A single thread gets its completions on its own CPU.
     let threads = of.conditions.threads.or(of.workload.numjobs);
     let Some(threads) = threads else {
         return Err("how many threads submitted is not known".into());
@@ -55,19 +55,19 @@ pub fn interrupts_on_one_cpu(
     let (Some(before), Some(after)) = (snapshot(of.before), snapshot(of.after)) else {
         return Err("interrupts around it are not recorded".into());
     };
-    // Threads that a cpuset keeps on one CPU get their completions there, too.
-    if confined(before).is_some_and(|(_, cpus)| cpus == 1) {
+    // So do threads that a cpuset confines to one CPU.
+    if cpuset_group(before).is_some_and(|(_, cpus)| cpus == 1) {
         return Ok(None);
     }
     let mut looked = false;
-    for device in bottoms(before, of) {
+    for device in bottom_devices(before, of) {
         let Some(function) = device.pci_function.as_deref() else { continue };
         let Some((queues, by_cpu)) = taken(before, after, function) else { continue };
         looked = true;
         let total = by_cpu.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let Some((cpu, most)) = by_cpu.iter().max_by_key(|(_, count)| **count) else { continue };
         let share = *most as f64 / total as f64;
-        // With one queue there is nothing to be spread.
+        // A single queue cannot be spread.
         if queues > 1 && total >= LEAST && share >= ALL {
             let share = percent(share);
             let why = format!(
@@ -83,8 +83,8 @@ pub fn interrupts_on_one_cpu(
     }
 }
 
-/// How many interrupts for I/O a PCI function has, and how many of them each
-/// CPU took between two snapshots; `None` where it has none.
+/// Returns the number of I/O interrupts of a PCI function, and their counts by CPU between two
+/// snapshots; `None` if it has none.
 fn taken(before: &Host, after: &Host, function: &str) -> Option<(usize, BTreeMap<u32, u64>)> {
     let mut by_cpu = BTreeMap::new();
     let mut queues = 0;

@@ -1,33 +1,31 @@
-//! What limits a measurement.
+//! Finds the limiter of a measurement.
 //!
-//! A pure function. [`explain`] takes measurements with their conditions, the
-//! host, the claims, and the outcomes of the experiments made so far, which are
-//! measurements like any other: an experiment is one that differs from the
-//! measurement in question in a single respect ([`Contrast`]), whoever made it
-//! and whenever. So a sweep, an imported study and a run of `explain` are read
-//! alike. It weighs each thing that may limit ([`Suspect`]) and either names
-//! the limiter, or asks for an experiment, or that those made be repeated where
-//! noise hides what they did, or says between which it cannot decide.
+//! Pure functions. [`explain`] takes measurements with their conditions, the host, the claims, and
+//! the experiments made so far. An experiment is a measurement that differs from the one in
+//! question in a single respect ([`Contrast`]), whoever made it and whenever; so a sweep, an
+//! imported study and a run of `explain` are treated alike. It weighs every possible limiter
+//! ([`Suspect`]) and then names the limiter, asks for an experiment, asks for repetitions if noise
+//! hides the effect, or lists the candidates that it cannot tell apart.
 
 mod answer;
 mod before_device;
 mod bottlenecks;
 mod case;
+mod case_context;
 mod contract;
 mod contrast;
 mod cpu;
 mod drive;
 mod heat;
 mod interrupts;
+mod io_times;
 mod neighbour;
 mod notes;
 mod power;
 mod repetition;
+mod sentences;
 mod shared;
 mod suspect;
-mod weigh;
-mod whereabouts;
-mod words;
 
 #[cfg(test)]
 mod experiment_tests;

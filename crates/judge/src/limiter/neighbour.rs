@@ -1,40 +1,40 @@
-//! Drives beside those that are measured, as suspects.
+//! Drives next to the measured ones, as suspects.
 
 use iodyno_model::{Experiment, Metric, Neighbour, Origin};
 
 use super::answer::Answer;
 use super::case::{Case, figure};
+use super::case_context::CaseContext;
 use super::contrast::{Change, Effect};
 use super::suspect::{Limiter, Standing, Suspect};
-use super::weigh::Scene;
 use crate::ceiling::Bound;
 use crate::place::devices;
 
-/// Two that get no more than this of what one gets alone have one limit.
+/// If two together get no more than this multiple of one alone, they share a limit.
 const TOGETHER: f64 = 1.1;
 
 impl Case<'_> {
-    /// Devices that share something with its own.
+    /// Returns devices that share something with its own.
     pub(super) fn neighbours(&self) -> Vec<Neighbour> {
         let host = self.host();
         host.map_or_else(Vec::new, |host| host.neighbours(&devices(Some(host), self.of_run())))
     }
 }
 
-impl Scene<'_, '_> {
-    /// Whether what writes to a neighbour takes it from these reads: then the
-    /// two get together what one gets alone.
+impl CaseContext<'_, '_> {
+    /// Tests if writes to a neighbour slow these reads: with a shared limit the two together get
+    /// what one gets alone.
     pub(super) fn neighbour(&self) -> Option<Suspect> {
         let case = self.case;
         let outcome = self.effect(|change| matches!(change, Change::NeighbourWrites(..)));
         let Some((effect, contrast)) = outcome else {
-            // Known links say by themselves what they leave; a card is weighed as such.
+            // Known links have ceilings of their own; a card is weighed separately.
             let known = [Bound::Link, Bound::SharedLink];
-            let untold = known.iter().all(|bound| self.ceiling(*bound).is_none())
+            let is_open = known.iter().all(|bound| self.ceiling(*bound).is_none())
                 && case.cards().is_empty()
                 && case.reads()
                 && case.neighbours().iter().any(|neighbour| neighbour.link);
-            return untold.then_some(Suspect::open(Limiter::Shared, Experiment::NeighbourWrites));
+            return is_open.then_some(Suspect::open(Limiter::Shared, Experiment::NeighbourWrites));
         };
         let said = format!("{}: {}", contrast.title(), contrast.outcome());
         match effect {
@@ -49,14 +49,14 @@ impl Scene<'_, '_> {
                         Limiter::Shared,
                         format!("{said}, {sum} for both: no more than for one alone"),
                     ),
-                    // It counts once both work, and one alone has not reached it.
+                    // This limit only matters if both work; one alone did not reach it.
                     false => Suspect::cleared(Limiter::Shared, format!("{said}, {sum} for both")),
                 })
             }
         }
     }
 
-    /// Neighbours that may take something from it, which only writing to them would show.
+    /// Describes neighbours that may share a limit, which only writing to them would show.
     pub(super) fn untested_neighbours(
         &self,
         answer: &Answer,

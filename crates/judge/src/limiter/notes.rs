@@ -1,4 +1,4 @@
-//! What else is to be known of a case, a sentence each.
+//! Further remarks on a case, one sentence each.
 
 use iodyno_model::{
     JudgedMeasurement, LinkState, Metric, MetricJudgement, Verdict, format_duration_ns,
@@ -6,20 +6,20 @@ use iodyno_model::{
 };
 
 use super::case::{Case, FEW, figure};
+use super::case_context::CaseContext;
 use super::contrast::{Change, Contrast};
 use super::cpu::is_passthrough;
-use super::weigh::Scene;
 use crate::ceiling::Bound;
 use crate::claims::claim_of;
 use crate::figures::percent;
 use crate::measured::only_trims;
 
-/// A link whose payload is this close to what each drive gives is consistent with it.
+/// A link whose payload rate is this close to each drive's rate is consistent with it.
 const CONSISTENT: f64 = 0.03;
 
-/// What else is to be known of the case.
-pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<String> {
-    let case = scene.case;
+/// Returns the remarks on a case.
+pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -> Vec<String> {
+    let case = context.case;
     let times = case.repetitions.len();
     let against = judged.metrics.iter().filter(|metric| metric.claim.is_some());
     let mut notes: Vec<String> = against.map(against_claim).collect();
@@ -29,9 +29,9 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
         let rates = rates.join(", ");
         notes.push(format!("measured {times} times, in turn with what was changed: {rates}"));
     }
-    notes.extend(exceeded_claim(scene));
-    notes.extend(consistent_link(scene));
-    notes.extend(scene.contrasts.iter().filter_map(|contrast| on_the_way(case, contrast)));
+    notes.extend(exceeded_claim(context));
+    notes.extend(consistent_link(context));
+    notes.extend(context.contrasts.iter().filter_map(|contrast| on_the_way(case, contrast)));
     if case.drive_count > 1 && case.layer.is_none() {
         let each = figure(case.metric, case.rate.value / case.drive_count as f64);
         notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
@@ -70,8 +70,8 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
             "{asked} I/Os are to be outstanding, and the queue holds {slots} (nr_requests)"
         ));
     }
-    if let Some((iops, bandwidth, larger)) = larger_blocks(scene) {
-        // Of what is a whole number of the same commands nothing changes.
+    if let Some((iops, bandwidth, larger)) = larger_blocks(context) {
+        // I/Os split into whole numbers of the same commands change nothing.
         let most =
             case.host().and_then(|host| host.block(queue.first()?)?.queue.max_sectors_kib.value());
         let splits = most
@@ -95,7 +95,7 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
     notes
 }
 
-/// The verdict on a claim: `PASS, above: 128 % of the claim`.
+/// Returns the verdict on a claim: `PASS, above: 128 % of the claim`.
 fn against_claim(judged: &MetricJudgement) -> String {
     let above = judged.claim.as_ref().is_some_and(|claim| {
         judged.verdict == Verdict::Pass
@@ -106,24 +106,25 @@ fn against_claim(judged: &MetricJudgement) -> String {
     format!("{}{above}: {}", judged.verdict.label(), judged.reason)
 }
 
-/// A claim that is exceeded bounds nothing, and says that something is off.
-fn exceeded_claim(scene: &Scene<'_, '_>) -> Option<String> {
-    let claim = scene.ceiling(Bound::Claim).filter(|claim| scene.is_exceeded(claim))?;
+/// A claim that is exceeded is no bound, and a sign that something is off.
+fn exceeded_claim(context: &CaseContext<'_, '_>) -> Option<String> {
+    let claim = context.ceiling(Bound::Claim).filter(|claim| context.is_exceeded(claim))?;
     Some(format!(
         "{} is {} of what {} states ({}), so that is no ceiling here and confirms nothing: a burst or \
          a cache, a small area, blocks without data, or another drive's sheet",
-        scene.case.figure(),
-        percent(scene.case.rate.value / claim.value),
+        context.case.figure(),
+        percent(context.case.rate.value / claim.value),
         claim.what,
-        figure(scene.case.metric, claim.value)
+        figure(context.case.metric, claim.value)
     ))
 }
 
-/// What interrupts or the kernel take of each of few I/Os.
+/// Latency without interrupts or without the block layer, at low depth.
 fn on_the_way(case: &Case<'_>, contrast: &Contrast<'_>) -> Option<String> {
-    let told = contrast.change == Change::Polling || is_passthrough(&contrast.change);
+    let is_shorter_path = contrast.change == Change::Polling || is_passthrough(&contrast.change);
     let few = case.outstanding().filter(|count| *count <= FEW).is_some();
-    let (ours, theirs) = case.latency_ns.zip(contrast.other.latency_ns).filter(|_| told && few)?;
+    let (ours, theirs) =
+        case.latency_ns.zip(contrast.other.latency_ns).filter(|_| is_shorter_path && few)?;
     Some(format!(
         "{} each I/O takes {}, not {}",
         contrast.title(),
@@ -132,26 +133,26 @@ fn on_the_way(case: &Case<'_>, contrast: &Contrast<'_>) -> Option<String> {
     ))
 }
 
-/// What larger blocks did: to the I/Os and to the bytes, as ratios.
-fn larger_blocks(scene: &Scene<'_, '_>) -> Option<(f64, f64, u64)> {
-    scene.contrasts.iter().find_map(|contrast| match contrast.change {
+/// Effect of larger blocks on IOPS and bandwidth, as ratios, and their size.
+fn larger_blocks(context: &CaseContext<'_, '_>) -> Option<(f64, f64, u64)> {
+    context.contrasts.iter().find_map(|contrast| match contrast.change {
         Change::BlockSize(from, to) if to > from => {
-            let bytes = contrast.other.bytes_per_s()? / scene.case.bytes_per_s()?;
+            let bytes = contrast.other.bytes_per_s()? / context.case.bytes_per_s()?;
             Some((bytes * from as f64 / to as f64, bytes, to))
         }
         _ => None,
     })
 }
 
-/// Behind a card: a link that carries just what each drive gives.
-fn consistent_link(scene: &Scene<'_, '_>) -> Option<String> {
-    let case = scene.case;
+/// Behind a card: finds a link that carries exactly the rate of each drive.
+fn consistent_link(context: &CaseContext<'_, '_>) -> Option<String> {
+    let case = context.case;
     if case.cards().is_empty() || case.own_link().is_some() {
         return None;
     }
-    let sheet = claim_of(scene.claims, case.drives.first()?)?;
+    let sheet = claim_of(context.claims, case.drives.first()?)?;
     let (most_generation, most_width) = (sheet.pcie_gen?, sheet.lanes?);
-    let fewer: Vec<f64> = scene
+    let fewer: Vec<f64> = context
         .contrasts
         .iter()
         .filter(|contrast| matches!(contrast.change, Change::Drives(..)))

@@ -1,4 +1,4 @@
-//! What is done to save power, as a suspect.
+//! Power saving, as a suspect.
 
 use iodyno_model::{Drive, Fact, Host, Measurement, RunRecord, format_count};
 
@@ -6,17 +6,17 @@ use super::bottlenecks::ocp_grown;
 use crate::measured::pauses;
 use crate::outstanding::allowed;
 
-/// What is done to save power, a sentence.
+/// Power saving, with a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PowerSaving {
-    /// The drive works at less than its best.
+    /// The drive is in a reduced power state.
     Reduced(String),
     /// Link or drive may rest between I/Os.
     Resting(String),
 }
 
-/// What link or drive do to save power where it counts for the measurement: at
-/// depth 1, or with pauses. `Ok(None)`: nothing. `Err`: what is missing to tell.
+/// Returns the power saving of link or drive if it matters for the measurement: at depth 1, or with
+/// pauses. `Ok(None)`: none. `Err`: what is missing to tell.
 pub(crate) fn power_saving<'a>(
     record: &RunRecord,
     host: &Host,
@@ -36,7 +36,7 @@ pub(crate) fn power_saving<'a>(
             return Ok(Some(PowerSaving::Resting(why)));
         }
         let resting = match (at_depth_1, paced) {
-            // It counts its changes, and there were none.
+            // The drive counts its changes, and there were none.
             (_, true) if changes.is_some() => resting_link(host, drive)?,
             (_, true) => resting_drive(drive)?.or(resting_link(host, drive)?),
             (true, false) => resting_link(host, drive)?,
@@ -49,8 +49,7 @@ pub(crate) fn power_saving<'a>(
     Ok(None)
 }
 
-/// The drive was set to a power state below its best in which it does I/O:
-/// then all of its figures are those of that state.
+/// Describes an operational power state below the best one, which affects all figures of the drive.
 fn reduced(drive: &Drive) -> Option<String> {
     let state = *drive.power_state.get()?;
     let states = &drive.identify.get()?.power_states;
@@ -76,7 +75,7 @@ fn resting_drive(drive: &Drive) -> Result<Option<String>, String> {
         Some(allowed) => {
             Ok(allowed.then(|| format!("APST lets {} leave its power state by itself", drive.name)))
         }
-        // A drive without APST stays where it is.
+        // A drive without APST stays in its state.
         None if drive.autonomous_power_states == Fact::Absent => Ok(None),
         None => Err(format!("whether {} may change its power state is not known", drive.name)),
     }

@@ -1,17 +1,16 @@
-//! The same measured again and again: what an experiment did is then told from
-//! noise by what its repetitions differ by.
+//! Repeated measurements: their variation tells an effect from noise.
 
 use std::cmp::Ordering;
 
 use iodyno_model::{Estimate, Experiment, Purpose};
 
-use super::case::{Between, Case, NAMING_LEVEL};
+use super::case::{Case, NAMING_LEVEL, RunVariation};
+use super::case_context::CaseContext;
 use super::contrast::{Contrast, Effect, ROUNDS};
 use super::suspect::Limiter;
-use super::weigh::Scene;
 use crate::comparison::{LEVEL, REPETITIONS, Repetitions};
 
-/// The same cases, those that repeat an earlier one as one with it.
+/// Merges cases that repeat an earlier one with it.
 pub(super) fn pooled(cases: Vec<Case<'_>>) -> Vec<Case<'_>> {
     let mut pooled: Vec<Case<'_>> = Vec::new();
     for case in cases {
@@ -20,9 +19,9 @@ pub(super) fn pooled(cases: Vec<Case<'_>>) -> Vec<Case<'_>> {
             None => pooled.push(case),
         }
     }
-    let between: Vec<Option<Between>> =
-        pooled.iter().map(|case| Between::of(&pooled, case.record)).collect();
-    pooled.iter_mut().zip(between).for_each(|(case, between)| case.between = between);
+    let variation: Vec<Option<RunVariation>> =
+        pooled.iter().map(|case| RunVariation::of(&pooled, case.record)).collect();
+    pooled.iter_mut().zip(variation).for_each(|(case, variation)| case.variation = variation);
     pooled
 }
 
@@ -35,7 +34,7 @@ fn repeats(case: &Case<'_>, first: &Case<'_>) -> bool {
 }
 
 impl Case<'_> {
-    /// The experiment that it was made as.
+    /// Returns the experiment as which it was made.
     pub fn experiment(&self) -> Option<Experiment> {
         match self.of_run().purpose {
             Purpose::Experiment(experiment) => Some(experiment),
@@ -43,7 +42,7 @@ impl Case<'_> {
         }
     }
 
-    /// Of means the geometric ones, for which Little's law holds as for each.
+    /// Adds a repetition. The means are geometric, so that Little's law still holds.
     fn add_repetition(&mut self, other: &Self) {
         let known = self.repetitions.len() as f64;
         let mean = |mean: Option<f64>, one: Option<f64>| {
@@ -53,7 +52,7 @@ impl Case<'_> {
         self.latency_ns = mean(self.latency_ns, other.latency_ns);
         self.repetitions.push(other.rate);
         let pooled = Repetitions::new(self.repetitions.clone()).estimate();
-        // How much two differ by chance is not known: no narrower than both together.
+        // The variation of two is not known: no narrower than both intervals together.
         let low = self.repetitions.iter().map(Estimate::low).fold(f64::INFINITY, f64::min);
         let high = self.repetitions.iter().map(Estimate::high).fold(0.0, f64::max);
         self.rate = match pooled.bounds() {
@@ -62,14 +61,14 @@ impl Case<'_> {
         };
     }
 
-    /// `ratio` of another's rate to this one's, with what measurements of the same run
-    /// differ by; their own intervals do not show that. They count as well where one
-    /// of the two was measured too seldom.
+    /// Widens `ratio`, of another's rate to this one's, by the variation within the run, which the
+    /// measurements' own intervals do not include. The latter also count if one of the two has too
+    /// few repetitions.
     pub(super) fn as_repeated(&self, other: &Self, ratio: Estimate) -> Estimate {
-        let between = self.between.filter(|_| std::ptr::eq(self.record, other.record));
-        let Some(between) = between else { return ratio };
+        let variation = self.variation.filter(|_| std::ptr::eq(self.record, other.record));
+        let Some(variation) = variation else { return ratio };
         let times = [self.repetitions.len(), other.repetitions.len()];
-        let factor = between.factor(times);
+        let factor = variation.factor(times);
         let (mut low, mut high) = (ratio.value / factor, ratio.value * factor);
         if times.into_iter().any(|times| times < REPETITIONS) {
             (low, high) = (low.min(ratio.low()), high.max(ratio.high()));
@@ -78,25 +77,24 @@ impl Case<'_> {
     }
 }
 
-/// The first experiments that were made once, with what is asked about: nobody is
-/// named by one measurement of each, where there is time for another round.
-pub(super) fn once_more(scene: &Scene<'_, '_>, most: usize) -> Vec<Experiment> {
+/// Returns the basic experiments if one of them was made only once: a limiter is not named on one
+/// measurement of each if there is time for another round.
+pub(super) fn basics_to_repeat(context: &CaseContext<'_, '_>, most: usize) -> Vec<Experiment> {
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
-    let is_made = |one: &Experiment| stands_on(scene, &[*one]).is_some();
-    // What is unclear takes more than one round, where there is time for that.
+    let is_made = |one: &Experiment| deciding_experiment(context, &[*one]).is_some();
+    // An unclear one needs more than one round, if there is time.
     let is_once = |one: &Experiment| {
-        stands_on(scene, &[*one])
+        deciding_experiment(context, &[*one])
             .is_some_and(|(_, of)| of.times() < ROUNDS && of.effect() != Effect::Unclear)
     };
     let made: Vec<Experiment> = basics.into_iter().filter(is_made).collect();
     if made.iter().any(is_once) && made.len() < most { made } else { Vec::new() }
 }
 
-/// The experiments on which `suspects` stand, or for which they wait though they
-/// were made, where noise may be all that they show: as many as can be repeated
-/// often enough, each in turn with what is asked about, in `most` measurements.
+/// Returns the experiments that `suspects` depend on and whose effect may be noise: as many as can
+/// be repeated often enough, each in turn with the measurement in question, in `most` measurements.
 pub(super) fn worth_repeating(
-    scene: &Scene<'_, '_>,
+    context: &CaseContext<'_, '_>,
     suspects: &[(Limiter, Option<Experiment>)],
     most: usize,
 ) -> Vec<Experiment> {
@@ -106,7 +104,7 @@ pub(super) fn worth_repeating(
         let candidates = match (limiter, experiment) {
             (Limiter::Depth, _) => &[Experiment::TwiceTheDepth, Experiment::TwiceTheJobs][..],
             (Limiter::Cpu, _) => &[Experiment::TwiceTheJobs, Experiment::Passthrough],
-            // These are about one moment as against another.
+            // These compare two moments, and are not repeated.
             (_, Some(Experiment::Rest | Experiment::OnceMore)) => &[],
             (Limiter::Shared, None) => &[Experiment::HalfTheDrives, Experiment::NeighbourWrites],
             (Limiter::Placement, None) => &[Experiment::OtherCpus],
@@ -114,13 +112,15 @@ pub(super) fn worth_repeating(
             (Limiter::PowerSaving, None) => &[Experiment::KeptAwake],
             (_, experiment) => experiment.as_slice(),
         };
-        let Some((experiment, contrast)) = stands_on(scene, candidates) else { continue };
+        let Some((experiment, contrast)) = deciding_experiment(context, candidates) else {
+            continue;
+        };
         if !contrast.is_weak() || found.contains(&experiment) {
             continue;
         }
         let wanted = if contrast.effect() == Effect::Unclear { REPETITIONS } else { ROUNDS };
         let needed = rounds.max(wanted.saturating_sub(contrast.times()));
-        // One of what is asked about belongs to each round.
+        // Each round includes the measurement in question.
         if needed * (found.len() + 2) <= most {
             found.push(experiment);
             rounds = needed;
@@ -129,17 +129,17 @@ pub(super) fn worth_repeating(
     found
 }
 
-/// Of experiments that were made to tell the same, the one that does; where none
-/// does, the one that was repeated most, then the one that is nearest to it.
-fn stands_on<'s, 'a>(
-    scene: &Scene<'a, 's>,
+/// Of equivalent experiments, returns one that is decisive; else the one with the most repetitions,
+/// then the narrowest interval.
+fn deciding_experiment<'s, 'a>(
+    context: &CaseContext<'a, 's>,
     candidates: &[Experiment],
 ) -> Option<(Experiment, &'s Contrast<'a>)> {
     let made = candidates.iter().filter_map(|one| {
         let is_of_it = |other: &Case<'_>| {
-            std::ptr::eq(other.record, scene.case.record) && other.experiment() == Some(*one)
+            std::ptr::eq(other.record, context.case.record) && other.experiment() == Some(*one)
         };
-        Some((*one, scene.contrasts.iter().find(|contrast| is_of_it(&contrast.other))?))
+        Some((*one, context.contrasts.iter().find(|contrast| is_of_it(&contrast.other))?))
     });
     let far = |(_, contrast): &(Experiment, &Contrast<'_>)| match contrast.effect() {
         Effect::Unclear => {

@@ -1,4 +1,4 @@
-//! What is asked for where intervals are too wide, and what repetitions tell.
+//! Requests for repetitions when intervals are too wide, and what repetitions show.
 
 use iodyno_model::{Estimate, Experiment, Measurement, Purpose, RunKind, RunRecord};
 use proptest::prelude::*;
@@ -6,9 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{Bench, claims, scale};
 
-/// A run of `explain`: large reads one at a time, far below all ceilings, and
-/// the same with two, in turn; `asked` and `deeper` are factors of the rate,
-/// and each interval is `width` to both sides.
+/// A run of `explain`: large reads at depth 1, far below all ceilings, and at depth 2, in turn;
+/// `asked` and `deeper` are factors of the rate, and each interval is ±`width`.
 fn run(asked: &[f64], deeper: &[f64], width: f64) -> RunRecord {
     let bench = Bench::new(1).measured().measurement(0, |of| scale(of, 0.1));
     let mut record = bench.record();
@@ -33,7 +32,7 @@ fn run(asked: &[f64], deeper: &[f64], width: f64) -> RunRecord {
     record
 }
 
-/// What is said of it where there is time for so many more measurements.
+/// Returns answer and text, with time for `repeats` more measurements.
 fn said(record: &RunRecord, repeats: usize) -> (Answer, String) {
     let claims = claims();
     let evidence = Evidence { records: &[record], claims: &claims, possible: &[], repeats };
@@ -54,7 +53,7 @@ fn again() -> Answer {
 }
 
 #[test]
-fn what_noise_hides_is_measured_again_while_there_is_time() {
+fn unclear_effects_are_repeated_while_there_is_time() {
     let noisy = run(&[1.0], &[1.04], 0.2);
     let (answer, text) = said(&noisy, 7);
     assert_eq!(answer, again());
@@ -68,7 +67,7 @@ fn what_noise_hides_is_measured_again_while_there_is_time() {
     assert_eq!(between, [Limiter::Depth, Limiter::Drive]);
     assert!(text.contains("Noise is why") && text.contains("gave x1.04 ± 42 %"), "{text}");
     assert!(text.contains("or for longer (--budget 1m)"), "{text}");
-    // Without noise two of each suffice, and one of each never does.
+    // Without noise two of each suffice; one of each never does.
     assert!(is_named(&said(&run(&[1.0, 1.0], &[1.01, 1.01], 0.01), 7).0, Limiter::Drive));
     assert!(is_named(&said(&run(&[1.0, 1.0], &[1.2, 1.2], 0.01), 7).0, Limiter::Depth));
     let (answer, text) = said(&run(&[1.0], &[1.2], 0.01), 7);
@@ -77,26 +76,26 @@ fn what_noise_hides_is_measured_again_while_there_is_time() {
 }
 
 #[test]
-fn repetitions_tell_by_what_they_differ_by() {
+fn the_variation_of_repetitions_decides() {
     let (answer, text) = said(&run(&[1.0, 1.02, 0.98], &[1.9, 2.1, 2.0], 0.4), 7);
     assert!(is_named(&answer, Limiter::Depth), "{text}");
     assert!(text.contains("; 3 against 3)"), "{text}");
     assert!(text.contains("measured 3 times, in turn with what was changed: "), "{text}");
     let (answer, text) = said(&run(&[1.0, 1.02, 0.98], &[1.03, 1.0, 0.99], 0.4), 7);
     assert!(is_named(&answer, Limiter::Drive), "{text}");
-    // Narrow intervals of each are no evidence where their repetitions differ.
+    // Narrow intervals are no evidence if the repetitions differ.
     let wild = run(&[1.0, 1.3, 0.8], &[1.5, 0.9, 1.1], 0.001);
     assert_eq!(said(&wild, 2).0, again());
     assert!(matches!(said(&wild, 1).0, Answer::Undecided { .. }));
-    // How much two differ by chance is not known.
+    // The variation of two is not known.
     let two = run(&[1.0, 1.0], &[1.2, 1.2], 0.2);
     assert_eq!(said(&two, 2).0, again());
     assert!(matches!(said(&two, 0).0, Answer::Undecided { .. }));
 }
 
 #[test]
-fn what_was_measured_once_varies_as_what_was_repeated() {
-    // Its own interval does not show what differs from one measurement to the next.
+fn single_measurements_vary_like_repeated_ones() {
+    // Its own interval does not include the variation between measurements.
     let once = run(&[0.9, 1.05, 1.05], &[1.2], 0.01);
     let (answer, text) = said(&once, 0);
     assert!(matches!(answer, Answer::Undecided { .. }), "{text}");
@@ -105,7 +104,7 @@ fn what_was_measured_once_varies_as_what_was_repeated() {
 }
 
 #[test]
-fn what_is_hardly_more_than_noise_is_confirmed_before_it_is_named() {
+fn marginal_effects_are_repeated_before_a_limiter_is_named() {
     let hardly = run(&[1.0], &[1.5], 0.15);
     assert_eq!(said(&hardly, 7).0, again());
     assert!(is_named(&said(&hardly, 0).0, Limiter::Depth));
@@ -115,7 +114,7 @@ fn what_is_hardly_more_than_noise_is_confirmed_before_it_is_named() {
 
 #[test]
 fn more_than_a_change_can_do_is_drift() {
-    // Twice the I/Os are at most twice the rate.
+    // Twice the I/Os give at most twice the rate.
     let (answer, text) = said(&run(&[1.0, 1.0], &[3.1, 3.1], 0.01), 0);
     assert!(!matches!(answer, Answer::Named { limiter: Limiter::Depth, .. }), "{text}");
     assert!(text.contains("x3.10"), "{text}");
@@ -124,19 +123,19 @@ fn more_than_a_change_can_do_is_drift() {
         panic!("{text}")
     };
     assert!(!is_probable, "{text}");
-    // The interval stands in the sentence.
+    // The sentence includes the interval.
     assert!(text.contains("x1.90 (1.86 to 1.94; 2 against 2)"), "{text}");
 }
 
 #[test]
-fn what_differs_between_measurements_of_the_same_widens_every_ratio() {
-    // Each is precise, and the same measured again is 20 % off.
+fn variation_between_repetitions_widens_every_ratio() {
+    // Each is precise, but repetitions differ by 20 %.
     let (answer, text) = said(&run(&[1.0, 1.2], &[1.3, 1.5], 0.001), 0);
     assert!(matches!(answer, Answer::Undecided { .. }), "{text}");
 }
 
 #[test]
-fn names_tell_no_repetitions() {
+fn equal_names_alone_are_no_repetitions() {
     let mut other = run(&[1.0, 1.5], &[1.0], 0.01);
     for of in &mut other.measurements {
         (of.name, of.purpose) = ("asked".into(), Purpose::Measure);
@@ -149,13 +148,13 @@ fn names_tell_no_repetitions() {
 }
 
 #[test]
-fn a_width_that_says_nothing_is_no_figure() {
+fn an_infinite_width_is_shown_as_not_known() {
     let (_, text) = said(&run(&[1.0], &[1.0], 0.9), 0);
     assert!(text.contains("gave x1.00 ± not known"), "{text}");
 }
 
 proptest! {
-    /// The mean lies among its repetitions, and what repeats alike is exact.
+    /// The mean lies within its repetitions and its interval.
     #[test]
     fn repetitions_make_one_rate(factors in prop::collection::vec(0.2..2.0_f64, 1..6)) {
         let record = run(&factors, &[1.0], 0.1);

@@ -1,24 +1,25 @@
-//! A limit that several of the measured drives share, as a suspect.
+//! A limit shared by several of the measured drives, as a suspect.
 
 use iodyno_model::Experiment;
 
 use super::case::Case;
+use super::case_context::{CaseContext, Reach};
 use super::contrast::{Change, Contrast, Effect};
 use super::suspect::{Limiter, Standing, Suspect};
-use super::weigh::{Reach, Scene};
 use crate::ceiling::Bound;
 use crate::measured::figure_of;
 
-/// Fewer drives that give no more than this of their share share nothing with the others …
+/// If fewer drives get no more than this multiple of their share, they share nothing with the
+/// others.
 const OWN_SHARE: f64 = 1.10;
-/// … where the interval says that it is no more than this.
+/// Upper end of the interval that is required for this.
 const OWN_SHARE_AT_MOST: f64 = 1.25;
-/// A target that gave less than this of the fastest while all worked is one of the slower ones.
+/// A target below this share of the fastest, while all worked, is one of the slower ones.
 const SLOWER: f64 = 0.90;
 
 impl<'a> Case<'a> {
-    /// What each of several targets gave while all worked, in the metric's unit; `None` where
-    /// that of one is not known.
+    /// Rate of each of several targets while all worked, in the metric's unit; `None` if one is not
+    /// known.
     fn at_once(&self) -> Option<Vec<(&'a str, f64)>> {
         let of = self.of_run();
         let rate = |target: &'a String| {
@@ -32,8 +33,8 @@ impl<'a> Case<'a> {
         (all.len() > 1).then_some(all)
     }
 
-    /// Those of equal drives that were slower than others while all worked, with what each gave:
-    /// two or more of them, and not all, may share something of their own.
+    /// Returns equal drives that were slower than others while all worked, with their rates: two or
+    /// more, but not all, may share a limit of their own.
     pub(super) fn slower(&self) -> Vec<(&'a str, f64)> {
         let mut models = self.drives.iter().map(|drive| drive.model.get());
         let first = models.next();
@@ -46,13 +47,13 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What fewer drives are to give if they share nothing with those that were left out.
+/// Expected rate of fewer drives if they share nothing with those left out.
 struct Expected {
     /// As a share of the rate of all.
     share: f64,
-    /// What the same drives gave beside the others is known.
+    /// The rate of the same drives alongside the others is known.
     is_measured: bool,
-    /// The slower drives were not all kept, nor all left out: what only they share shows.
+    /// Only some of the slower drives were kept: a limit that only these share then shows.
     is_telling: bool,
 }
 
@@ -78,7 +79,7 @@ impl Expected {
     }
 }
 
-impl Scene<'_, '_> {
+impl CaseContext<'_, '_> {
     /// A limit that several drives share.
     pub(super) fn shared(&self) -> Option<Suspect> {
         if let Some(ceiling) = self.ceiling(Bound::SharedLink)
@@ -124,7 +125,7 @@ impl Scene<'_, '_> {
             }
         }
         if loses && has_card {
-            // Some is lost: to the card, which is weighed itself.
+            // Some is lost in the card, which is weighed separately.
             return None;
         }
         scales.or(Some(Suspect::open(Limiter::Shared, Experiment::HalfTheDrives)))

@@ -1,31 +1,31 @@
-//! What may limit a rate, and how it stands after what was measured.
+//! Possible limiters of a rate, and their status.
 
 use iodyno_model::{Experiment, FillOrder};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::case::{Case, figure};
-use super::whereabouts::Whereabouts;
-use crate::control_group::held_back;
+use super::io_times::IoTimes;
+use crate::control_group::cgroup_effect;
 use crate::index::Index;
 
-/// Something that may limit a rate.
+/// Possible limiter of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limiter {
-    /// The drive throttles for heat.
+    /// Thermal throttling of the drive.
     Heat,
-    /// What is used up and comes back with a rest: a credit, a cache, or heat that
-    /// nobody measured.
+    /// A resource that is used up and recovers with a rest: a credit, a cache, or heat that was not
+    /// measured.
     Burst,
-    /// A limit of a control group that the process is in.
+    /// Limit of the process's control group.
     ControlGroup,
-    /// What keeps I/Os in this machine while the device has nothing to do: a scheduler, or a limit
-    /// that is not seen.
+    /// Something that holds I/Os in this machine while the device is idle: a scheduler, or a hidden
+    /// limit.
     BeforeDevice,
-    /// What a cloud's volume, or the instance, was ordered with.
+    /// Contract of a cloud volume or instance.
     Contract,
-    /// Somebody else uses the devices.
+    /// Other users of the devices.
     OtherUsers,
     /// The drives' own links.
     Link,
@@ -33,41 +33,41 @@ pub enum Limiter {
     Shared,
     /// The RAID card or host bus adapter.
     Card,
-    /// What makes one target of several drives.
+    /// The layer that combines several drives to one target.
     Layer,
-    /// What link or drive do to save power.
+    /// Power saving of link or drive.
     PowerSaving,
-    /// The one CPU that takes the interrupts of all queues.
+    /// The one CPU that handles the interrupts of all queues.
     Interrupts,
     /// CPU time of the submitting threads.
     Cpu,
-    /// Where the submitting threads run.
+    /// Placement of the submitting threads.
     Placement,
-    /// Too few I/Os outstanding.
+    /// Too few outstanding I/Os.
     Depth,
-    /// The drive itself, in the state that it is in.
+    /// The drive itself, in its current state.
     Drive,
 }
 
-/// How a suspect stands.
+/// Status of a suspect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "standing", content = "why", rename_all = "snake_case")]
 pub enum Standing {
-    /// It limits; says by what evidence.
+    /// It is the limiter, by this evidence.
     Confirmed(String),
-    /// It does not; says by what evidence.
+    /// It is not the limiter, by this evidence.
     Cleared(String),
-    /// It may, and this would tell.
+    /// It may be the limiter; this experiment would tell.
     #[serde(serialize_with = "in_words")]
     Open(#[schemars(with = "String")] Experiment),
 }
 
-/// A suspect, and how it stands.
+/// A suspect and its status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Suspect {
-    /// What.
+    /// The possible limiter.
     pub limiter: Limiter,
-    /// How it stands.
+    /// Status.
     #[serde(flatten)]
     pub standing: Standing,
 }
@@ -91,7 +91,7 @@ impl Suspect {
 }
 
 impl Limiter {
-    /// What it is in the case of `case`: `the link (PCIe Gen2 x4)`.
+    /// Returns its name for `case`: `the link (PCIe Gen2 x4)`.
     pub fn title(self, case: &Case<'_>) -> String {
         let card = || {
             let cards = case.cards();
@@ -104,14 +104,16 @@ impl Limiter {
         };
         match self {
             Self::Heat => "heat".into(),
-            // What a provider gives for a while only.
+            // A provider's temporary burst.
             Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
             Self::Burst => "something that is used up and comes back with a rest".into(),
-            Self::ControlGroup => match held_back(&Index::of(case.record), case.of_run()) {
-                Ok(Some(held)) => format!("{} of control group {}", held.setting(), held.group()),
+            Self::ControlGroup => match cgroup_effect(&Index::of(case.record), case.of_run()) {
+                Ok(Some(effect)) => {
+                    format!("{} of control group {}", effect.setting(), effect.group())
+                }
                 _ => "a limit of a control group".into(),
             },
-            Self::BeforeDevice => match case.whereabouts() {
+            Self::BeforeDevice => match case.io_times() {
                 Some(at) if at.in_queue() => {
                     "what holds I/Os back in the block layer's queue".into()
                 }
@@ -171,7 +173,7 @@ impl Limiter {
         }
     }
 
-    /// Its title with the verb before it: `is the drive itself`, `are probably the cards`.
+    /// Returns its title with the verb: `is the drive itself`, `are probably the cards`.
     pub(crate) fn is_title(self, case: &Case<'_>, is_probable: bool) -> String {
         let several = match self {
             Self::Card => case.cards().len() > 1,
@@ -182,7 +184,7 @@ impl Limiter {
         format!("{}{probably} {}", if several { "are" } else { "is" }, self.title(case))
     }
 
-    /// In a word, where its title stands elsewhere: `the depth`.
+    /// Returns a short name, for use where the title appears elsewhere: `the depth`.
     pub fn short(self, case: &Case<'_>) -> &'static str {
         match self {
             Self::Burst => "a burst",
@@ -206,7 +208,7 @@ impl Limiter {
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice.
     pub(crate) fn advice(self, case: &Case<'_>) -> &'static str {
         match self {
             Self::Burst if case.virtual_disk.is_some() => {
@@ -220,7 +222,7 @@ impl Limiter {
             Self::ControlGroup => {
                 "Remove the limit, or measure outside of the group (iodyno rules cgroup-limit says how)."
             }
-            Self::BeforeDevice if case.whereabouts().is_some_and(Whereabouts::in_queue) => {
+            Self::BeforeDevice if case.io_times().is_some_and(IoTimes::in_queue) => {
                 "Look at the scheduler (/sys/block/*/queue/scheduler: none is for NVMe) and at \
                  io.latency and io.cost of control groups."
             }
@@ -276,7 +278,7 @@ impl Limiter {
     }
 }
 
-/// `a, b or c`.
+/// Joins items: `a, b or c`.
 pub(super) fn listed<S: AsRef<str>>(items: &[S], last: &str) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.as_slice() {

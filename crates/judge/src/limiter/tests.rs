@@ -7,7 +7,7 @@ use super::*;
 use crate::ceiling::Bound;
 use crate::testing::{Bench, claims, known, log, scale, set_written};
 
-/// What is said of a run's first measurement, 256 KiB sequential reads.
+/// Explains a run's first measurement, 256 KiB sequential reads.
 fn of_first(record: &RunRecord) -> (Answer, String, Vec<Suspect>) {
     let claims = claims();
     let evidence = Evidence { records: &[record], claims: &claims, possible: &[], repeats: 0 };
@@ -22,7 +22,7 @@ fn limiter(record: &RunRecord) -> Option<Limiter> {
     }
 }
 
-/// The first measurement once more, changed.
+/// Adds the first measurement once more, changed.
 fn and(mut record: RunRecord, change: impl FnOnce(&mut Measurement)) -> RunRecord {
     let mut other = record.measurements[0].clone();
     other.phase += 100;
@@ -51,7 +51,7 @@ fn a_link_that_is_full_is_named_with_what_it_carries() {
     let (answer, sentence, _) = of_first(&full);
     assert!(matches!(answer, Answer::Named { limiter: Limiter::Link, .. }), "{answer:?}");
     assert!(sentence.contains("PCIe Gen3 x2 carries 1969 MB/s raw"), "{sentence}");
-    // Half of it is another's limit.
+    // At half of it something else limits.
     let half = bench.measurement(0, |of| scale(of, 0.13)).record();
     assert_ne!(limiter(&half), Some(Limiter::Link));
 }
@@ -97,7 +97,7 @@ fn a_volume_that_counts_time_above_its_contract_is_limited_by_it() {
     assert!(sentence.contains("the volume's IOPS limit"), "{sentence}");
     let (_, sentence, _) = of_first(&after(5, 8_000_005));
     assert!(sentence.contains("the instance's throughput limit"), "{sentence}");
-    // A moment above a limit is none, nor are counters that stand.
+    // A moment above a limit does not count, nor do unchanged counters.
     assert_ne!(limiter(&after(100_005, 5)), Some(Limiter::Contract));
     assert_ne!(limiter(&after(5, 5)), Some(Limiter::Contract));
 }
@@ -125,7 +125,7 @@ fn a_device_that_is_idle_while_reads_wait_is_kept_waiting() {
     assert!(is_named && sentence.contains("in the block layer's queue"), "{sentence}");
     let (is_named, sentence) = looked(0.1, 0.1, 0.5);
     assert!(is_named && sentence.contains("before the block layer's queue"), "{sentence}");
-    // A device that is never idle has its own queue before it, and slow ones are slow.
+    // A device that is never idle causes its own queue; slow devices are slow themselves.
     assert!(!looked(0.7, 0.1, 0.0).0);
     assert!(!looked(0.1, 0.8, 0.5).0);
 }
@@ -155,7 +155,7 @@ fn a_device_that_its_queue_keeps_from_what_is_asked_is_not_blamed() {
         found.map(|one| one.standing)
     };
     assert_eq!(suspect(2, 0.7), Some(Standing::Open(Experiment::LongerQueue)));
-    // As many as are asked for have room, or they wait elsewhere.
+    // The queue has room for the depth asked for, or I/Os wait elsewhere.
     assert_eq!(suspect(1023, 0.7), None);
     assert_eq!(suspect(2, 0.1), None);
 }
@@ -226,7 +226,7 @@ fn drives_share_nothing_where_fewer_are_known_to_give_their_share() {
     let shared = |half_width: f64| {
         let at_once = |of: &mut Measurement| scale(of, 0.5);
         let alone = |of: &mut Measurement| {
-            // As at once, for each drive.
+            // The depth per drive is the same as at once.
             of.workload.iodepth = Some(64);
             let value = of.total[0].bandwidth.unwrap().value * 0.5;
             let (low, high) = (value * (1.0 - half_width), value * (1.0 + half_width));
@@ -246,7 +246,7 @@ fn drives_share_nothing_where_fewer_are_known_to_give_their_share() {
 
 #[test]
 fn half_that_holds_all_slower_drives_clears_nothing() {
-    // Two of four share something: 450, 450, 900 and 900 of each thousand.
+    // Two of four share a limit: 450, 450, 900 and 900 of each thousand.
     let rates = [0.45, 0.45, 0.9, 0.9];
     let shared = |kept: [usize; 2], gave: [f64; 2]| {
         let bench = Bench::new(4).measured();
@@ -273,14 +273,14 @@ fn half_that_holds_all_slower_drives_clears_nothing() {
     };
     assert!(matches!(shared([0, 1], [0.45, 0.45]), Standing::Open(_)));
     assert!(matches!(shared([2, 3], [0.9, 0.9]), Standing::Open(_)));
-    // Its partner gone, the one gives what the others do; or it does not, and is slower itself.
+    // Without its partner, a drive gives as much as the others; if not, it is slower itself.
     let Standing::Confirmed(why) = shared([0, 2], [0.9, 0.9]) else { panic!() };
     assert!(why.contains("gave x0.50 beside the others"), "{why}");
     assert!(matches!(shared([0, 2], [0.45, 0.9]), Standing::Cleared(_)));
 }
 
 #[test]
-fn what_intervals_leave_open_is_not_the_same() {
+fn wide_intervals_are_unclear_rather_than_equal() {
     let record = Bench::new(1).measured().measurement(0, |of| scale(of, 0.5)).record();
     let effect = |factor: f64, half_width: f64| {
         let record = and(record.clone(), |of| {
@@ -299,7 +299,7 @@ fn what_intervals_leave_open_is_not_the_same() {
     assert_eq!(effect(1.2, 0.02), Effect::Grew);
     assert_eq!(effect(1.2, 0.4), Effect::Unclear);
     assert_eq!(effect(0.7, 0.02), Effect::Fell);
-    // Nor where what it is held against may be nothing at all.
+    // Nor if the rate it is compared with may be 0.
     let deeper = |of: &mut Measurement| of.workload.iodepth = Some(64);
     let mut vague = and(record, deeper);
     let value = vague.measurements[0].total[0].bandwidth.unwrap().value;
@@ -313,7 +313,7 @@ fn what_intervals_leave_open_is_not_the_same() {
 }
 
 #[test]
-fn what_is_possible_is_asked_for_before_anything_is_named() {
+fn possible_experiments_come_before_a_named_limiter() {
     let record = Bench::new(1).measured().record();
     let claims = claims();
     let possible = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
@@ -343,13 +343,13 @@ fn a_job_that_keeps_its_pace_is_not_the_drives_fault() {
     let (answer, sentence, _) = of_first(&more_jobs);
     assert_eq!(answer, Answer::Undecided { between: Vec::new(), experiments: Vec::new() });
     assert!(sentence.contains("as fast as it was asked to go"), "{sentence}");
-    // One that falls behind meets what limits it.
+    // A job that falls behind its pace has reached its limiter.
     let behind = Bench::new(1).measured().measurement(0, |of| {
         paced(of);
         of.total[0].latency_mean = Some(Estimate::bare(1e10));
     });
     assert!(!of_first(&behind.record()).1.contains("as fast as it was asked to go"));
-    // Beside one that was free to go on it is not what is explained.
+    // If there is also a job without a pace, the paced one is not explained.
     let mut both = and(Bench::new(1).measured().record(), |of| scale(of, 0.05));
     paced(&mut both.measurements[0]);
     let last = both.measurements.len() - 1;
@@ -376,7 +376,7 @@ fn ceilings_are_sorted_and_say_where_they_come_from() {
     let evidence = Evidence { records: &[&trims], ..evidence };
     let bounds = explain(&evidence, (0, 1)).unwrap().ceilings;
     assert!(bounds.iter().all(|one| one.bound != Bound::Link), "they move no data: {bounds:?}");
-    // One alone that waits for its turn, or for more than itself, bounds nothing.
+    // A depth-1 job that is paced, or also waits for fsync, bounds nothing.
     for (option, value) in [("rate_iops", "50000"), ("fsync", "1")] {
         let set =
             |of: &mut Measurement| drop(of.workload.options.insert(option.into(), value.into()));
@@ -387,8 +387,8 @@ fn ceilings_are_sorted_and_say_where_they_come_from() {
     }
 }
 
-/// What is said of a drive that claims `claim` MB/s, on a link of which no payload
-/// size is known, and that gives `rate` MB/s.
+/// Explains a drive with a claim of `claim` MB/s, on a link of unknown payload size, at `rate`
+/// MB/s.
 fn on_unknown_payload(claim: f64, link: LinkState, rate: f64) -> (Answer, String) {
     let bench = Bench::new(1).measured().link(0, |of| {
         of.current = known(link);
@@ -409,14 +409,14 @@ fn on_unknown_payload(claim: f64, link: LinkState, rate: f64) -> (Answer, String
 #[test]
 fn an_unknown_payload_size_does_not_decide_between_drive_and_link() {
     let (gen3x4, gen4x4) = ([3, 4].map(|generation| LinkState { generation, width: 4 })).into();
-    // PM9A3 at 96 % of its claim; 970 EVO above what 128-byte packets carry.
+    // PM9A3 at 96 % of its claim; 970 EVO above the rate of 128-byte packets.
     for (claim, link, rate) in [(6900.0, gen4x4, 6624.0), (3400.0, gen3x4, 3400.0)] {
         let (answer, text) = on_unknown_payload(claim, link, rate);
         let Answer::Undecided { between, .. } = answer else { panic!("{answer:?}: {text}") };
         assert_eq!(between, [Limiter::Link, Limiter::Drive]);
         assert!(text.contains("both are within reach"), "{text}");
     }
-    // No drive is faster than the largest packets allow: it is the link.
+    // The rate is at the limit of the largest packets: it is the link.
     let (answer, text) = on_unknown_payload(6800.0, gen3x4, 3300.0);
     assert!(matches!(answer, Answer::Named { limiter: Limiter::Link, .. }), "{text}");
     // Far below the link and at its claim: the drive.
@@ -443,14 +443,14 @@ fn several_drives_are_held_against_the_sum_of_their_own_claims() {
     claims.add_toml(&sheet.replace("Test drive", "Other drive"), "other.toml").unwrap();
     let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
     let together = explain(&evidence, (0, 6)).unwrap();
-    let scene = crate::ceiling::ceilings(&together.case, &[], &claims);
-    let claim = scene.iter().find(|one| one.bound == Bound::Claim).unwrap();
+    let context = crate::ceiling::ceilings(&together.case, &[], &claims);
+    let claim = context.iter().find(|one| one.bound == Bound::Claim).unwrap();
     assert_eq!(claim.value, 10_200e6);
     assert!(claim.what.contains("Test drive 4TB and the data sheet of Other"), "{}", claim.what);
 }
 
 #[test]
-fn a_synchronous_engine_is_told_by_its_jobs_and_asks_for_more_of_them() {
+fn a_synchronous_engine_needs_more_jobs_instead_of_depth() {
     let bench = Bench::new(1).measured().measurement(1, |of| {
         of.workload.ioengine = Some("psync".into());
         (of.workload.iodepth, of.workload.numjobs) = (Some(32), Some(1));
@@ -471,7 +471,7 @@ fn a_synchronous_engine_is_told_by_its_jobs_and_asks_for_more_of_them() {
 }
 
 #[test]
-fn what_is_absurdly_deep_is_not_made_deeper() {
+fn absurd_depths_are_not_doubled() {
     let bench = Bench::new(1).measured().host(|host| host.drives.clear()).measurement(0, |of| {
         of.workload.bs = Some(8 << 20);
         (of.workload.iodepth, of.conditions.depth_asked) = (Some(1024), Some(1024));

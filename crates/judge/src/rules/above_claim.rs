@@ -1,63 +1,63 @@
-//! Rates above what the data sheet states: too good to be the drive's?
+//! Finds rates above the data sheet: too good to be the drive's?
 
 use iodyno_model::{Evidence, Metric, Severity, WrittenState};
 
-use super::{Look, Reservation, Rule, Tally, advice, finding};
+use super::{Checks, Reservation, Rule, Tally, advice, finding};
 use crate::figures;
 use crate::figures::percent;
 use crate::measured::written;
 use crate::rule_context::RuleContext;
-use crate::yardsticks::{Compared, DOUBTED};
+use crate::yardsticks::{Compared, DOUBTFUL_CLAIM};
 
 pub(super) static RULE: Rule = Rule {
     id: "above-claim",
     severity: Severity::Info,
     summary: "rates far above the data sheet's from blocks that are not known to be written",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    for compared in &facts.compared {
-        let of = &facts.record().measurements[compared.measurement];
-        let Some((claim, held)) = &compared.claim else { continue };
-        tally.looked();
-        if doubt(facts, compared).is_none() {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    for compared in &context.compared {
+        let of = &context.record().measurements[compared.measurement];
+        let Some((claim, judgement)) = &compared.claim else { continue };
+        tally.checked();
+        if doubtful(context, compared).is_none() {
             continue;
         }
         tally.found(finding(
             Severity::Info,
-            facts.subjects(of),
-            format!("{} gives {} of the claim.", of.title(), percent(held.ratio)),
+            context.subjects(of),
+            format!("{} gives {} of the claim.", of.title(), percent(judgement.ratio)),
             vec![
                 Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
                 Evidence::new("claim", figures::value(compared.metric, claim.value)),
                 Evidence::new("of", claim.model.clone()),
             ],
             "Sheets understate, but not by so much: rather the blocks were never written, or a cache answered.",
-            advice::fill_unknown(facts, of),
+            advice::fill_unknown(context, of),
         ));
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let compared = facts.compared_of(measurement).first()?;
-    doubt(facts, compared)
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let compared = context.compared_of(measurement).first()?;
+    doubtful(context, compared)
 }
 
-/// Above the claim is fine where blocks are written, doubtful above 125 %
-/// where that is not known, and not the drive's where they are not.
-fn doubt(facts: &RuleContext<'_>, compared: &Compared) -> Option<Reservation> {
-    let (_, held) = compared.claim.as_ref()?;
-    let of = &facts.record().measurements[compared.measurement];
+/// Rates above the claim are fine on written blocks, doubtful above 125 % if that is not known, and
+/// not the drive's on unwritten blocks.
+fn doubtful(context: &RuleContext<'_>, compared: &Compared) -> Option<Reservation> {
+    let (_, judgement) = compared.claim.as_ref()?;
+    let of = &context.record().measurements[compared.measurement];
     let [target] = of.targets.as_slice() else { return None };
-    // A latency far below the claim is as good to be true as a rate above it.
+    // A latency far below the claim is as doubtful as a rate above it.
     let times = match compared.metric {
-        Metric::LatencyMean => 1.0 / held.ratio,
-        _ => held.ratio,
+        Metric::LatencyMean => 1.0 / judgement.ratio,
+        _ => judgement.ratio,
     };
-    let share = percent(held.ratio);
+    let share = percent(judgement.ratio);
     match written(of, target) {
-        WrittenState::Unknown if times > DOUBTED => Some(Reservation::qualified(format!(
+        WrittenState::Unknown if times > DOUBTFUL_CLAIM => Some(Reservation::qualified(format!(
             "{share} of the claim, and it is not known whether its blocks were ever written"
         ))),
         WrittenState::Unwritten if times > 1.0 => Some(Reservation::invalid(format!(
@@ -70,7 +70,7 @@ fn doubt(facts: &RuleContext<'_>, compared: &Compared) -> Option<Reservation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves, scale, set_written};
+    use crate::testing::{Bench, Outcome, check_rule, reserves, scale, set_written};
     use iodyno_model::{RunRecord, Validity};
 
     fn fast(factor: f64, state: WrittenState) -> RunRecord {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_to_be_written_may_be_fast() {
+    fn written_blocks_may_exceed_the_claim() {
         let validity = |factor, state| {
             reserves(&RULE, &fast(factor, state), 1).map(|reserved| reserved.validity)
         };
@@ -91,8 +91,8 @@ mod tests {
         assert_eq!(validity(1.2, WrittenState::Unknown), None);
         assert_eq!(validity(1.4, WrittenState::Unknown), Some(Validity::Qualified));
         assert_eq!(validity(1.1, WrittenState::Unwritten), Some(Validity::Invalid));
-        look(&RULE, &fast(1.4, WrittenState::Unknown)).only(Severity::Info);
-        assert_eq!(look(&RULE, &fast(1.2, WrittenState::Unknown)), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        check_rule(&RULE, &fast(1.4, WrittenState::Unknown)).only(Severity::Info);
+        assert_eq!(check_rule(&RULE, &fast(1.2, WrittenState::Unknown)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
     }
 }

@@ -1,14 +1,14 @@
-//! Commands in advice, with the names of what it is about.
+//! Fills in device names in the commands of advice.
 
 use iodyno_model::{BlockKind, Host, Measurement, WrittenState, shell_word};
 
 use crate::place::{arrays_under, device_of, devices, place};
 use crate::rule_context::RuleContext;
 
-/// More devices than these are not named one by one.
+/// Maximum number of devices that are named.
 const MOST_NAMED: usize = 4;
 
-/// What stands in advice for a name, and the names of what measurements lie on.
+/// Placeholder in advice, and the names of the measurements' devices to fill in.
 type Place = (&'static str, fn(&Host, &[&Measurement]) -> Vec<String>);
 
 const PLACES: [Place; 5] = [
@@ -24,13 +24,13 @@ const PLACES: [Place; 5] = [
     ("INTERRUPT", interrupts),
 ];
 
-/// Whether there is anything to be filled in.
+/// Returns true if the text has a placeholder.
 pub(super) fn has_place(next: &str) -> bool {
     PLACES.iter().any(|(word, _)| next.contains(word))
 }
 
-/// Advice with the names of what these measurements lie on: the first where it
-/// stands, and the others named behind it.
+/// Fills in the names of these measurements' devices: the first in place, the others in a sentence
+/// at the end.
 pub(super) fn filled(next: &str, host: Option<&Host>, all: &[&Measurement]) -> String {
     let mut text = next.to_owned();
     for (word, find) in PLACES.iter().filter(|(word, _)| next.contains(word)) {
@@ -63,7 +63,7 @@ fn controllers(host: &Host, all: &[&Measurement]) -> Vec<String> {
     blocks.iter().filter_map(controller).collect()
 }
 
-/// What the names of a device's interrupts begin with: `nvme0q`, `virtio1-`.
+/// Common prefix of the names of a device's interrupts: `nvme0q`, `virtio1-`.
 fn interrupts(host: &Host, all: &[&Measurement]) -> Vec<String> {
     let blocks = names(all, |of| devices(Some(host), of));
     let functions = blocks.iter().filter_map(|name| host.block(name)?.pci_function.as_deref());
@@ -79,11 +79,10 @@ fn interrupts(host: &Host, all: &[&Measurement]) -> Vec<String> {
     functions.filter_map(begin).collect()
 }
 
-/// Where the drives of a measurement keep what they know of errors, as a
-/// command for each; nothing where none is known.
-pub(super) fn drive_logs(facts: &RuleContext<'_>, of: &Measurement, log: &str) -> String {
+/// Commands that show the error logs of a measurement's drives; empty if none is known.
+pub(super) fn drive_logs(context: &RuleContext<'_>, of: &Measurement, log: &str) -> String {
     let named = |host| controllers(host, &[of]);
-    let names = facts.host().map(named).unwrap_or_default();
+    let names = context.host().map(named).unwrap_or_default();
     let command = |name: &String| format!("sudo nvme {log} /dev/{name}");
     match names.iter().map(command).take(MOST_NAMED).collect::<Vec<_>>() {
         none if none.is_empty() => String::new(),
@@ -91,9 +90,9 @@ pub(super) fn drive_logs(facts: &RuleContext<'_>, of: &Measurement, log: &str) -
     }
 }
 
-/// Why, and what to do, where writes failed on a device with zones: no fault of the drive.
-pub(super) fn zones(facts: &RuleContext<'_>, of: &Measurement) -> Option<(&'static str, String)> {
-    let host = facts.host().filter(|_| crate::measured::writes(of))?;
+/// Reason and advice for failed writes on a zoned device, which are no fault of the drive.
+pub(super) fn zones(context: &RuleContext<'_>, of: &Measurement) -> Option<(&'static str, String)> {
+    let host = context.host().filter(|_| crate::measured::writes(of))?;
     let zoned = devices(Some(host), of)
         .into_iter()
         .find(|name| host.block(name).is_some_and(|block| block.zones().is_some()))?;
@@ -107,7 +106,7 @@ pub(super) fn zones(facts: &RuleContext<'_>, of: &Measurement) -> Option<(&'stat
     ))
 }
 
-/// How the blocks of a target can be made to hold data, as a command.
+/// Advice to fill a target with data, as a command.
 pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> String {
     let name = target.strip_prefix("/dev/").unwrap_or(target);
     let file = shell_word(target);
@@ -138,11 +137,11 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
     )
 }
 
-/// The same for the first target of which it is not known that it was written.
-pub(super) fn fill_unknown(facts: &RuleContext<'_>, of: &Measurement) -> String {
+/// The same for the first target that is not known to be written.
+pub(super) fn fill_unknown(context: &RuleContext<'_>, of: &Measurement) -> String {
     let is_open = |target: &&String| crate::measured::written(of, target) != WrittenState::Written;
     let target = of.targets.iter().find(is_open).or(of.targets.first());
-    target.map_or_else(String::new, |target| fill(facts.host(), of, target))
+    target.map_or_else(String::new, |target| fill(context.host(), of, target))
 }
 
 #[cfg(test)]
@@ -182,7 +181,7 @@ mod tests {
             "grep virtio1-req. /proc/interrupts"
         );
         assert_eq!(filled("/dev/CONTROLLER", &[one]), "/dev/nvme0");
-        // What has no name keeps the word that says what to put there.
+        // Without a name, the placeholder remains and says what to fill in.
         assert_eq!(filled("cat ARRAY SUBSYSTEM", &[one]), "cat ARRAY SUBSYSTEM");
         assert!(!has_place("iotop -o") && has_place("DEVICE"));
     }

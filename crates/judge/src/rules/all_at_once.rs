@@ -1,42 +1,42 @@
-//! All drives at once against the sum of each alone.
+//! Compares all drives at once with the sum of each alone.
 
 use iodyno_model::{
     Evidence, Measurement, Metric, Severity, Verdict, WrittenState, format_count, format_mb_per_s,
 };
 
-use super::shared_limit::{Share, have_named_uplink, shares};
-use super::{Look, Rule, Tally, finding};
+use super::shared_limit::{Share, have_reported_uplink, shares};
+use super::{Checks, Rule, Tally, finding};
 use crate::figures::percent;
 use crate::limiter;
 use crate::place::shared_drives;
 use crate::rule_context::RuleContext;
 
-/// So much of all CPUs' time leaves none for more I/O.
+/// At this share of all CPUs' time there is none left for more I/O.
 const BUSY: f64 = 0.9;
-/// Below this memory and sockets are no suspects, bytes per second: one channel of
-/// the oldest memory that serves NVMe drives (DDR3-1066) carries 8.5 GB/s, and what is
-/// read passes it at most twice.
+/// Below this rate memory and sockets are not suspected, bytes per second: one channel of the
+/// oldest memory that serves NVMe drives (DDR3-1066) carries 8.5 GB/s, and data read passes it at
+/// most twice.
 const MEMORY_BYTES_PER_S: f64 = 4e9;
-/// A link that carries this share of its ceiling is full.
+/// A link is full from this share of its ceiling on.
 pub(super) const FULL: f64 = 0.9;
 
 pub(super) static RULE: Rule = Rule {
     id: "all-at-once",
     severity: Severity::Warn,
     summary: "several drives at once that give less than the sum of each alone",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let record = facts.record();
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let record = context.record();
     let mut found: Vec<AtOnce<'_>> = Vec::new();
-    for compared in &facts.compared {
+    for compared in &context.compared {
         let of = &record.measurements[compared.measurement];
-        let is_sum = of.targets.len() > 1 && shared_drives(&facts.index, of).is_empty();
+        let is_sum = of.targets.len() > 1 && shared_drives(&context.index, of).is_empty();
         if !is_sum || compared.metric == Metric::LatencyMean {
             continue;
         }
-        let Some((sum, held)) = &compared.alone else {
+        let Some((sum, judgement)) = &compared.alone else {
             tally.unknown(of.title(), "not every target was measured alone");
             continue;
         };
@@ -44,9 +44,9 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
-        tally.looked();
-        // Who is named for a shared uplink or limit shares nothing else.
-        if held.verdict != Verdict::Warn || is_told_elsewhere(facts, of) {
+        tally.checked();
+        // Drives named for a shared uplink or limit are not named again.
+        if judgement.verdict != Verdict::Warn || is_reported_elsewhere(context, of) {
             continue;
         }
         let written = |value: f64| match compared.metric {
@@ -56,7 +56,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         let mut evidence = vec![
             Evidence::new("at once", written(compared.estimate.value)),
             Evidence::new("sum of each alone", written(*sum)),
-            Evidence::new("share", percent(held.ratio)),
+            Evidence::new("share", percent(judgement.ratio)),
         ];
         if let Some((ceiling, what)) = &compared.ceiling {
             evidence.push(Evidence::new(what.clone(), written(*ceiling)));
@@ -69,8 +69,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             .ceiling
             .as_ref()
             .is_some_and(|(ceiling, _)| compared.estimate.value >= FULL * ceiling);
-        let (suspect, next) = suspect(facts, of, full);
-        let gave = format!("{} of the sum of each alone ({})", percent(held.ratio), of.name);
+        let (suspect, next) = suspect(context, of, full);
+        let gave = format!("{} of the sum of each alone ({})", percent(judgement.ratio), of.name);
         match found.iter_mut().find(|one| (one.suspect, one.targets) == (suspect, &of.targets)) {
             Some(one) => {
                 one.gave.push(gave);
@@ -90,7 +90,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         );
         tally.found(finding(
             Severity::Warn,
-            // It is about what they share; none of them is to blame.
+            // The finding is about what they share; none of them is to blame.
             Vec::new(),
             what,
             evidence,
@@ -100,7 +100,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Targets that give too little at once, in one step or in several.
+/// Targets that are too slow at once, in one or more steps.
 struct AtOnce<'a> {
     targets: &'a Vec<String>,
     suspect: &'static str,
@@ -109,30 +109,31 @@ struct AtOnce<'a> {
     evidence: Vec<Evidence>,
 }
 
-/// Those that fell are named for an oversubscribed uplink, or for what only they share.
-fn is_told_elsewhere(facts: &RuleContext<'_>, of: &Measurement) -> bool {
-    let Some(all) = shares(facts, of).filter(|_| !is_cpu_busy(facts, of)) else { return false };
+/// Returns true if the slowed targets are named for an oversubscribed uplink, or for a limit that
+/// only they share.
+fn is_reported_elsewhere(context: &RuleContext<'_>, of: &Measurement) -> bool {
+    let Some(all) = shares(context, of).filter(|_| !is_cpu_busy(context, of)) else { return false };
     let fell: Vec<&Share<'_>> = all.iter().filter(|share| share.fell).collect();
     let is_group = fell.len() >= 2 && fell.len() < all.len();
-    is_group || (!fell.is_empty() && have_named_uplink(facts, &fell))
+    is_group || (!fell.is_empty() && have_reported_uplink(context, &fell))
 }
 
-/// Submitting threads, or all CPUs together, had no time left.
-pub(super) fn is_cpu_busy(facts: &RuleContext<'_>, of: &Measurement) -> bool {
-    let cpus = facts.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
+/// Returns true if the submitting threads, or all CPUs together, were saturated.
+pub(super) fn is_cpu_busy(context: &RuleContext<'_>, of: &Measurement) -> bool {
+    let cpus = context.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
     let used = of.cpu.map(|cpu| cpu.user + cpu.system);
     let all = matches!((cpus, used), (Some(cpus), Some(used)) if used >= BUSY * cpus as f64);
-    all || limiter::saturated(facts.host(), of) == Some(true)
+    all || limiter::saturated(context.host(), of) == Some(true)
 }
 
-/// What is to be suspected first, and what to do: CPU, then memory and socket,
-/// and a link only where it is full.
+/// Returns the first suspect and the advice: the CPU, then memory and socket; a link only if it is
+/// full.
 fn suspect(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     of: &Measurement,
     link_is_full: bool,
 ) -> (&'static str, String) {
-    if is_cpu_busy(facts, of) {
+    if is_cpu_busy(context, of) {
         return (
             "this machine's CPUs",
             "Look at their load meanwhile (mpstat -P ALL 1) and at the governor; the drives' own rates are those \
@@ -156,7 +157,7 @@ fn suspect(
                 "a link, expander or card that is not visible here, or one host disk below virtual drives"
             }
         },
-        match first_node(facts, of) {
+        match first_node(context, of) {
             Some(targets) => format!(
                 "Repeat with the drives of one NUMA node (sudo iodyno check {targets}), then with the others; less \
                  than the sum within one node points to what that node's drives share."
@@ -175,10 +176,9 @@ fn bytes_per_s(of: &Measurement) -> Option<f64> {
     of.total.iter().map(|result| Some(result.bandwidth?.value)).sum()
 }
 
-/// The targets on one NUMA node, where there are several nodes and it is known
-/// of all of them.
-fn first_node(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
-    let node = |target: &String| facts.place(of, target).drive?.numa_node.value();
+/// Targets on one NUMA node, if there are several nodes and all are known.
+fn first_node(context: &RuleContext<'_>, of: &Measurement) -> Option<String> {
+    let node = |target: &String| context.place(of, target).drive?.numa_node.value();
     let nodes: Vec<u32> = of.targets.iter().map(node).collect::<Option<_>>()?;
     let first = nodes.iter().min().copied()?;
     let targets = of.targets.iter().zip(&nodes).filter(|(_, node)| **node == first);
@@ -189,47 +189,47 @@ fn first_node(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, partition, scale};
+    use crate::testing::{Bench, Outcome, check_rule, partition, scale};
     use iodyno_model::Estimate;
 
     #[test]
     fn less_than_the_sum_is_a_warning_and_names_the_cpu_first() {
         let bench = Bench::new(2).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
         let slow = bench.clone().measurement(6, |of| scale(of, 0.6));
-        let outcome = look(&RULE, &slow.record());
+        let outcome = check_rule(&RULE, &slow.record());
         assert!(outcome.only(Severity::Warn).what.contains("memory bandwidth"));
         assert!(outcome.only(Severity::Warn).next.contains("iodyno check nvme0n1)"));
-        // At 50 MB/s memory is no suspect.
+        // At 50 MB/s memory is not suspected.
         let crawl = slow.clone().measurement(6, |of| {
             of.total[0].bandwidth = of.total[0].bandwidth.map(|rate| rate.scaled(0.01));
         });
-        let what = look(&RULE, &crawl.record()).only(Severity::Warn).what.clone();
+        let what = check_rule(&RULE, &crawl.record()).only(Severity::Warn).what.clone();
         assert!(!what.contains("memory") && !what.contains("socket"), "{what}");
         // Both steps are one finding.
         let both = slow.clone().measurement(7, |of| scale(of, 0.6));
-        let what = look(&RULE, &both.record()).only(Severity::Warn).what.clone();
+        let what = check_rule(&RULE, &both.record()).only(Severity::Warn).what.clone();
         assert!(what.contains("(seq-read) and 60 % of") && what.contains("(rand-read)"), "{what}");
         let busy = slow.measurement(6, |of| {
             if let Some(cpu) = &mut of.cpu {
                 cpu.busiest_thread = 1.0;
             }
         });
-        assert!(look(&RULE, &busy.record()).only(Severity::Warn).what.contains("CPUs"));
+        assert!(check_rule(&RULE, &busy.record()).only(Severity::Warn).what.contains("CPUs"));
         let vague = bench.clone().measurement(6, |of| {
             let value = of.total[0].bandwidth.unwrap().value * 0.8;
             of.total[0].bandwidth =
                 Some(Estimate::confident(value, value * 0.5, value * 1.5, 0.95));
         });
-        assert_eq!(look(&RULE, &vague.record()), Outcome::Clear);
-        // A drive and its partition take turns: their sum is no yardstick.
+        assert_eq!(check_rule(&RULE, &vague.record()), Outcome::Clear);
+        // A drive and its partition share the drive's time: their sum is no reference.
         let split = Bench::new(1).host(|host| host.blocks.push(partition("nvme0n1p1", "nvme0n1")));
         let split = split.measured().measurement(6, |of| scale(of, 0.5)).record();
         assert_eq!(split.measurements[6].targets, ["nvme0n1", "nvme0n1p1"]);
-        assert_eq!(look(&RULE, &split), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &split), Outcome::NotApplicable);
         let mut lone = bench.record();
         lone.measurements.drain(..3);
-        assert_eq!(look(&RULE, &lone), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &lone), Outcome::CannotTell);
     }
 }

@@ -1,8 +1,8 @@
-//! What an application needs and does not get.
+//! Finds requirements of an application that are not met.
 
 use iodyno_model::{Evidence, Kept, Profile, Severity, Validity};
 
-use super::{Look, Rule, Tally, finding, rules};
+use super::{Checks, Rule, Tally, finding, rules};
 use crate::fit::{self, Fitted, words};
 use crate::rule_context::RuleContext;
 
@@ -10,23 +10,23 @@ pub(super) static RULE: Rule = Rule {
     id: "application-bound",
     severity: Severity::Fail,
     summary: "figures that miss what an application needs (iodyno fit)",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-/// What a profile asks for, held against the valid measurements of a run.
-fn fitted<'p>(facts: &RuleContext<'_>, profile: &'p Profile) -> Vec<Fitted<'p>> {
+/// Compares a profile with the valid measurements of a run.
+fn fitted<'p>(context: &RuleContext<'_>, profile: &'p Profile) -> Vec<Fitted<'p>> {
     let is_valid = |n| {
-        let mut reservations = rules().filter_map(|rule| rule.reservation(facts, n));
+        let mut reservations = rules().filter_map(|rule| rule.reservation(context, n));
         !reservations.any(|one| one.validity == Validity::Invalid)
     };
-    fit::fitted(profile, facts.record(), is_valid)
+    fit::fitted(profile, context.record(), is_valid)
 }
 
-/// Whether there is a verdict: the run is of no profile, or it has bounds of which each is known
-/// to be kept, missed or borderline; those that are worth knowing alone do not count.
-pub(crate) fn is_decided(facts: &RuleContext<'_>) -> bool {
-    facts.profile.as_ref().is_none_or(|profile| {
-        let all = fitted(facts, profile);
+/// Returns true if there is a verdict: the run has no profile, or it has bounds, and each is known
+/// to be kept, missed or borderline. INFO bounds do not count.
+pub(crate) fn is_decided(context: &RuleContext<'_>) -> bool {
+    context.profile.as_ref().is_none_or(|profile| {
+        let all = fitted(context, profile);
         let needed = || {
             let bounds = all.iter().flat_map(|one| &one.bounds);
             bounds.filter(|(bound, _)| bound.severity > Severity::Info)
@@ -35,14 +35,14 @@ pub(crate) fn is_decided(facts: &RuleContext<'_>) -> bool {
     })
 }
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let Some(profile) = &facts.profile else { return };
-    for one in fitted(facts, profile) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let Some(profile) = &context.profile else { return };
+    for one in fitted(context, profile) {
         let Fitted { quantity, bounds, .. } = &one;
         for (bound, kept) in bounds {
             let severity = match kept {
                 Kept::Yes => {
-                    tally.looked();
+                    tally.checked();
                     continue;
                 }
                 Kept::Unknown => {
@@ -67,7 +67,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                 Evidence::new("needed", bound.limit.to_string()),
                 Evidence::new("source", format!("{} ({})", bound.source, bound.date)),
             ];
-            let mut measured = facts.record().measurements.iter();
+            let mut measured = context.record().measurements.iter();
             let of_job = measured.find(|one| one.name == quantity.of.job);
             let subjects = of_job.map_or(Vec::new(), |one| one.targets.clone());
             let next =
@@ -106,7 +106,7 @@ mod tests {
         date = "2026-08"
     "#;
 
-    /// Rounds in which one of 50 flushes takes so long, ns.
+    /// Rounds in which one of 50 flushes takes this long, ns.
     fn with(slow_ns: &[u64]) -> RunRecord {
         let mut record = Bench::new(1).record();
         record.run.kind = RunKind::Fit;

@@ -1,24 +1,22 @@
-//! Reads that go over a small area again and again.
+//! Finds repeated reads of a small area.
 
 use iodyno_model::{Bytes, Direction, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::rule_context::{RuleContext, reach_bytes};
 
-/// A drive's memory is about this part of its capacity: its map takes 4 bytes
-/// for each 4 KiB.
+/// A drive's memory is about 1/1024 of its capacity: its map takes 4 bytes per 4 KiB.
 const MEMORY_SHARE: u64 = 1024;
-/// Where the capacity is not a drive's: what a RAID card or a hypervisor may
-/// well have as a cache.
+/// Cache size of a RAID card or hypervisor, assumed if the capacity is not a drive's, bytes.
 const SMALL: u64 = 1 << 30;
-/// Read so often on the average, most reads are of blocks that were read before.
+/// From this mean number of reads per block on, most reads are repeated.
 const TIMES: u64 = 2;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "area-reread",
     summary: "reads of the same few blocks again and again, which a cache may hold",
-    look,
+    affected_by,
     what: "the same blocks were read several times",
     why: "What was read before may come from the drive's own memory or a controller's, and its map \
           of so small an area is always at hand: other blocks are slower.",
@@ -26,16 +24,16 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            (randrepeat=0): by default each run repeats the same ones.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let Some(read) = of.result(Direction::Read) else { return Ok(None) };
     let Some(read_bytes) = read.whole_bytes.or(read.bytes) else {
         return Err("how much was read is not known".into());
     };
-    let Some(reach) = reach_bytes(facts, of).filter(|bytes| *bytes > 0) else {
+    let Some(reach) = reach_bytes(context, of).filter(|bytes| *bytes > 0) else {
         return Err("how much of its target was in reach is not known".into());
     };
     let capacity = match of.targets.as_slice() {
-        [target] => facts.place(of, target).drive.filter(|drive| drive.virtual_disk.is_none()),
+        [target] => context.place(of, target).drive.filter(|drive| drive.virtual_disk.is_none()),
         _ => None,
     }
     .and_then(|drive| drive.capacity.value());
@@ -48,7 +46,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::Severity;
 
     #[test]
@@ -62,16 +60,16 @@ mod tests {
             bench.record()
         };
         let tripped = with(Some(1 << 28), Some(10 << 28));
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert_eq!(reserves(&RULE, &tripped, 0).unwrap().why, "256 MiB were read 10 times");
-        // Once over it, or over more than such a drive has memory for.
-        assert_eq!(look(&RULE, &with(Some(1 << 28), Some(1 << 28))), Outcome::Clear);
-        assert_eq!(look(&RULE, &with(Some(1 << 33), Some(10 << 33))), Outcome::Clear);
+        // Once over it, or over more than such a drive's memory.
+        assert_eq!(check_rule(&RULE, &with(Some(1 << 28), Some(1 << 28))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(Some(1 << 33), Some(10 << 33))), Outcome::Clear);
         // No ranges: the whole drive.
-        assert_eq!(look(&RULE, &with(None, Some(10 << 28))), Outcome::Clear);
-        assert_eq!(look(&RULE, &with(Some(1 << 28), None)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with(None, Some(10 << 28))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(Some(1 << 28), None)), Outcome::CannotTell);
         let mut nowhere = with(None, Some(1 << 28));
         nowhere.snapshots.clear();
-        assert_eq!(look(&RULE, &nowhere), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &nowhere), Outcome::CannotTell);
     }
 }

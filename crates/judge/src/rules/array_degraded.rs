@@ -1,9 +1,9 @@
-//! md arrays that lack members, or are busy with themselves.
+//! Finds md arrays that are degraded or syncing.
 
 use iodyno_model::{Evidence, Host, MdArray, Measurement, Severity};
 
-use super::qualifies::Seen;
-use super::{Look, Reservation, Rule, Tally, finding};
+use super::qualifies::AffectedBy;
+use super::{Checks, Reservation, Rule, Tally, finding};
 use crate::place::{array, arrays_under};
 use crate::rule_context::RuleContext;
 
@@ -11,16 +11,16 @@ pub(super) static RULE: Rule = Rule {
     id: "array-degraded",
     severity: Severity::Warn,
     summary: "md arrays without all their members, or that resync, rebuild or check themselves",
-    look: Look::HostAndEach(check, reservation),
+    checks: Checks::HostAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for block in &host.blocks {
         let name = &block.name;
         let Some(now) = array(block) else { continue };
-        tally.looked();
+        tally.checked();
         // It may have begun or ended during the run.
-        let snapshots = facts.record().snapshots.iter();
+        let snapshots = context.record().snapshots.iter();
         let mut seen = snapshots.filter_map(|host| array(host.block(name)?));
         let missing = seen.clone().filter_map(|array| array.degraded).max().unwrap_or(0);
         let busy = seen.find_map(syncing);
@@ -64,16 +64,16 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
-    let why = affected(facts, of).ok()??;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    let why = degraded_or_syncing(context, of).ok()??;
     Some(Reservation::qualified(why))
 }
 
-/// How an array under a measurement was not whole, before it or after it.
-pub(super) fn affected(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let snapshot = |index: Option<usize>| facts.record().snapshots.get(index?);
-    let around: [Option<&Host>; 2] = [snapshot(of.before).or(facts.host()), snapshot(of.after)];
+/// Describes an array below a measurement that was degraded or syncing, before or after it.
+pub(super) fn degraded_or_syncing(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let snapshot = |index: Option<usize>| context.record().snapshots.get(index?);
+    let around: [Option<&Host>; 2] = [snapshot(of.before).or(context.host()), snapshot(of.after)];
     for host in around.into_iter().flatten() {
         for (name, array) in arrays_under(host, of) {
             if let Some(missing) = array.degraded.filter(|missing| *missing > 0) {
@@ -87,7 +87,7 @@ pub(super) fn affected(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(None)
 }
 
-/// What it does with itself: `resync`, `recover`, `check`, ….
+/// Action in progress: `resync`, `recover`, `check`, ….
 fn syncing(array: &MdArray) -> Option<&str> {
     let action = array.sync_action.get()?.as_str();
     (!matches!(action, "idle" | "frozen")).then_some(action)
@@ -96,7 +96,7 @@ fn syncing(array: &MdArray) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, on_stack, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, on_stack, reserves};
     use iodyno_model::RunRecord;
 
     fn with(degraded: Option<u32>, action: &str) -> RunRecord {
@@ -106,19 +106,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_rebuilt_is_told() {
+    fn missing_members_and_rebuilds_are_reported() {
         let rule = &RULE;
-        assert_eq!(look(rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
-        assert_eq!(look(rule, &with(Some(0), "idle")), Outcome::Clear);
+        assert_eq!(check_rule(rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(rule, &with(Some(0), "idle")), Outcome::Clear);
         assert_eq!(reserves(rule, &with(None, "idle"), 0), None);
-        let outcome = look(rule, &with(Some(1), "recover"));
+        let outcome = check_rule(rule, &with(Some(1), "recover"));
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.what, "The array md0 lacks 1 member and was busy with a recover.");
         let busy = with(Some(0), "check");
-        assert!(look(rule, &busy).only(Severity::Info).next.contains("mdadm --wait /dev/md0"));
+        assert!(
+            check_rule(rule, &busy).only(Severity::Info).next.contains("mdadm --wait /dev/md0")
+        );
         assert_eq!(reserves(rule, &busy, 0).unwrap().why, "md0 was busy with a check");
         let mut blind = busy;
         blind.snapshots.clear();
-        assert_eq!(look(rule, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(rule, &blind), Outcome::CannotTell);
     }
 }

@@ -1,16 +1,16 @@
-//! Targets behind a RAID card.
+//! Qualifies targets behind a RAID card.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::place::bottoms;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "behind-raid-card",
     summary: "targets behind a RAID card, whose limits and cache stand before the drives'",
-    look,
+    affected_by,
     what: "a RAID card stands before the drives",
     why: "The card's processor, its cache and its own link limit what its drives give together, and \
           the drives' links, health and wear cannot be seen through it.",
@@ -18,9 +18,9 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            cache; to measure drives, pass them through (JBOD, HBA mode).",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
-    let devices = bottoms(host, of);
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
+    let devices = bottom_devices(host, of);
     if devices.is_empty() {
         return Err("the device below its target is not known".into());
     }
@@ -36,11 +36,11 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{Fact, Severity, StorageCard};
 
     #[test]
-    fn what_a_card_hides_is_qualified() {
+    fn targets_behind_a_card_are_qualified() {
         let by = |kind: &str, driver: &str| {
             let card = StorageCard {
                 address: "0000:50:00.0".into(),
@@ -57,17 +57,17 @@ mod tests {
             Bench::new(2).measured().host(|host| host.cards.push(card)).record()
         };
         let card = |kind: &str| by(kind, "mpi3mr");
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &card("SAS")), Outcome::Clear);
-        // Its class is that of a RAID card, and its drives are in sight.
-        assert_eq!(look(&RULE, &by("RAID", "vmd")), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &card("SAS")), Outcome::Clear);
+        // It has the class of a RAID card, but its drives are visible.
+        assert_eq!(check_rule(&RULE, &by("RAID", "vmd")), Outcome::Clear);
         let hidden = card("RAID");
-        look(&RULE, &hidden).only(Severity::Info);
+        check_rule(&RULE, &hidden).only(Severity::Info);
         let why = reserves(&RULE, &hidden, 0).unwrap().why;
         assert_eq!(why, "nvme0n1 lies behind the RAID card 0000:50:00.0 mpi3mr");
         assert_eq!(reserves(&RULE, &hidden, 3), None);
         let mut blind = hidden;
         blind.snapshots.clear();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

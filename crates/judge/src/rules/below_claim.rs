@@ -1,8 +1,8 @@
-//! Rates below, and latencies above, what the data sheet states.
+//! Finds rates below the data sheet, and latencies above it.
 
 use iodyno_model::{Evidence, Severity};
 
-use super::{Look, Rule, Tally, advice, finding, severity_of};
+use super::{Checks, Rule, Tally, advice, finding, severity_of};
 use crate::figures;
 use crate::measured::unwritten;
 use crate::rule_context::RuleContext;
@@ -11,16 +11,16 @@ pub(super) static RULE: Rule = Rule {
     id: "below-claim",
     severity: Severity::Fail,
     summary: "rates below 90 % of the data sheet's, latencies above it",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    for compared in &facts.compared {
-        let of = &facts.record().measurements[compared.measurement];
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    for compared in &context.compared {
+        let of = &context.record().measurements[compared.measurement];
         if of.targets.len() != 1 {
             continue;
         }
-        let Some((claim, held)) = &compared.claim else {
+        let Some((claim, judgement)) = &compared.claim else {
             tally.unknown(of.title(), "no claim for it is known");
             continue;
         };
@@ -28,15 +28,15 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
-        if let Some(why) = held.below_saturation {
-            // The best of a series stands for the others.
+        if let Some(why) = judgement.below_saturation {
+            // The best of a series represents the others.
             if why.surpassed_by.is_none() {
-                tally.unknown(of.title(), held.reason.to_string());
+                tally.unknown(of.title(), judgement.reason.to_string());
             }
             continue;
         }
-        tally.looked();
-        let Some(severity) = severity_of(held.verdict) else { continue };
+        tally.checked();
+        let Some(severity) = severity_of(judgement.verdict) else { continue };
         let mut evidence = vec![
             Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
             Evidence::new("claim", figures::value(compared.metric, claim.value)),
@@ -55,15 +55,15 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
              since nothing else was found to hold it back."
                 .into()
         } else if compared.limiters.is_empty() {
-            let fill = advice::fill_unknown(facts, of);
+            let fill = advice::fill_unknown(context, of);
             format!("How the drive was filled decides how fast it is. {fill}")
         } else {
             "Remove what held it back, named above, and repeat.".into()
         };
         tally.found(finding(
             severity,
-            facts.subjects(of),
-            format!("{}: {}.", of.title(), held.reason),
+            context.subjects(of),
+            format!("{}: {}.", of.title(), judgement.reason),
             evidence,
             "The drive, or the way to it, is not as fast as was paid for.",
             next,
@@ -76,7 +76,7 @@ mod tests {
     use iodyno_model::Verdict;
 
     use super::*;
-    use crate::testing::{Bench, Outcome, look, scale, set_written};
+    use crate::testing::{Bench, Outcome, check_rule, scale, set_written};
     use iodyno_model::{Metric, WrittenState};
 
     fn slow(n: usize, factor: f64) -> Bench {
@@ -85,16 +85,16 @@ mod tests {
 
     #[test]
     fn random_reads_far_below_an_exact_claim_fail() {
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
-        let outcome = look(&RULE, &slow(1, 0.5).record());
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        let outcome = check_rule(&RULE, &slow(1, 0.5).record());
         assert!(outcome.only(Severity::Fail).what.contains("49 % of the claim"), "{outcome:?}");
         // The upper end reaches 90 %.
-        assert_eq!(look(&RULE, &slow(1, 0.91).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &slow(1, 0.91).record()), Outcome::Clear);
     }
 
     #[test]
     fn an_unknown_fill_or_another_limiter_makes_it_a_warning() {
-        let outcome = look(&RULE, &slow(0, 0.5).record());
+        let outcome = check_rule(&RULE, &slow(0, 0.5).record());
         assert!(outcome.only(Severity::Warn).what.contains("fill unknown"));
         let limited: [fn(&mut iodyno_model::Measurement); 5] = [
             |of| of.cpu = of.cpu.map(|cpu| iodyno_model::CpuUse { busiest_thread: 1.0, ..cpu }),
@@ -104,37 +104,37 @@ mod tests {
             |of| of.conditions.depths_tried = vec![(64, 1e5), (128, 2e5)],
         ];
         for limit in limited {
-            let outcome = look(&RULE, &slow(1, 0.5).measurement(1, limit).record());
+            let outcome = check_rule(&RULE, &slow(1, 0.5).measurement(1, limit).record());
             outcome.only(Severity::Warn);
         }
         let hot = slow(1, 0.5)
             .after(|host| crate::testing::log(&mut host.drives[0]).thermal_seconds = [9, 0]);
-        assert!(look(&RULE, &hot.record()).only(Severity::Warn).what.contains("heat"));
+        assert!(check_rule(&RULE, &hot.record()).only(Severity::Warn).what.contains("heat"));
         let narrow = slow(1, 0.1).link(0, |link| {
             link.current =
                 crate::testing::known(iodyno_model::LinkState { generation: 1, width: 1 });
         });
-        assert!(look(&RULE, &narrow.record()).only(Severity::Warn).what.contains("Gen1 x1"));
+        assert!(check_rule(&RULE, &narrow.record()).only(Severity::Warn).what.contains("Gen1 x1"));
     }
 
     #[test]
     fn latencies_above_the_claim_warn_at_most() {
-        look(&RULE, &slow(2, 5.0).record()).only(Severity::Warn);
-        assert_eq!(look(&RULE, &slow(2, 0.1).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &slow(2, 1.1).record()), Outcome::Clear);
+        check_rule(&RULE, &slow(2, 5.0).record()).only(Severity::Warn);
+        assert_eq!(check_rule(&RULE, &slow(2, 0.1).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &slow(2, 1.1).record()), Outcome::Clear);
     }
 
     #[test]
-    fn without_claim_or_data_it_cannot_tell() {
+    fn without_claim_or_data_it_is_undecided() {
         let other = slow(1, 0.5).drive(0, |drive| {
             drive.model = crate::testing::known("UNHEARD OF".into());
         });
-        assert_eq!(look(&RULE, &other.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &other.record()), Outcome::CannotTell);
         let empty = (0..3).fold(slow(1, 0.5), |bench, n| {
             bench.measurement(n, |of| set_written(of, WrittenState::Unwritten))
         });
-        assert_eq!(look(&RULE, &empty.record()), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &empty.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
     }
 
     #[test]
@@ -145,8 +145,8 @@ mod tests {
         let record = slow(1, 0.5).record();
         let question =
             crate::Question { record: &record, claims: &claims, baseline: None, expect: None };
-        let facts = RuleContext::gather(&question);
-        let random = facts.compared.iter().find(|c| c.metric == Metric::Iops).unwrap();
+        let context = RuleContext::gather(&question);
+        let random = context.compared.iter().find(|c| c.metric == Metric::Iops).unwrap();
         assert_eq!(random.claim.as_ref().unwrap().1.verdict, Verdict::Unjudged);
     }
 }

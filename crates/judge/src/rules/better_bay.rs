@@ -1,22 +1,22 @@
-//! A fast drive in a slow bay, while a slower one has a fast bay.
+//! Finds a fast drive in a slow bay, while a slower one has a fast bay.
 
 use iodyno_model::{Drive, Evidence, Host, LinkState, Severity, format_mb_per_s};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::claims::claim_of;
 use crate::rule_context::RuleContext;
 
-/// Less than this gained by a swap is not worth the walk.
+/// Minimum relative gain of a swap that is worth the work.
 const GAIN: f64 = 0.1;
 
 pub(super) static RULE: Rule = Rule {
     id: "better-bay",
     severity: Severity::Info,
     summary: "a fast drive in a slow or shared bay, while a slower drive has a fast one",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let drives: Vec<&Drive> = host
         .drives
         .iter()
@@ -25,7 +25,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     if drives.len() < 2 {
         return;
     }
-    let able: Vec<Option<f64>> = drives.iter().map(|drive| able(facts, host, drive)).collect();
+    let able: Vec<Option<f64>> = drives.iter().map(|drive| able(context, host, drive)).collect();
     let mut bays = Vec::new();
     for (n, drive) in drives.iter().enumerate() {
         let (Some(able), Some(bay)) = (able[n], bay(host, drive, &drives, &able)) else {
@@ -35,7 +35,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         bays.push(Bay { drive, able, bay });
     }
     if bays.len() > 1 {
-        tally.looked();
+        tally.checked();
     }
     if let Some((fast, slow, gain)) = best_swap(&bays) {
         tally.found(swap(fast, slow, gain));
@@ -64,30 +64,29 @@ fn swap(fast: &Bay<'_>, slow: &Bay<'_>, gain: f64) -> iodyno_model::Finding {
     )
 }
 
-/// A drive and its place, bytes per second.
+/// A drive and its bay, bytes per second.
 struct Bay<'h> {
     drive: &'h Drive,
-    /// What the drive could send anywhere.
+    /// Rate of the drive in any bay.
     able: f64,
-    /// What its bay could carry for any drive.
+    /// Rate of the bay with any drive.
     bay: f64,
 }
 
-/// What a drive could read over a link of its own ability, or less where its
-/// data sheet says so.
-fn able(facts: &RuleContext<'_>, host: &Host, drive: &Drive) -> Option<f64> {
+/// Rate of a drive over a link of its own capability, or less if its data sheet says so.
+fn able(context: &RuleContext<'_>, host: &Host, drive: &Drive) -> Option<f64> {
     let link = host.own_link(drive)?;
     let state = LinkState {
         generation: link.device.max_generation.value()?,
         width: link.device.max_width.value()?,
     };
     let payload = state.payload_bytes_per_s(link.max_payload_bytes())?;
-    let claimed = claim_of(facts.question.claims, drive).and_then(|claim| claim.seq_read_mbs);
+    let claimed = claim_of(context.question.claims, drive).and_then(|claim| claim.seq_read_mbs);
     Some(claimed.map_or(payload, |mbs| payload.min(mbs * 1e6)))
 }
 
-/// What the ports above a drive carry for it: of a shared one an equal part, or
-/// what the others cannot use if that is more.
+/// Rate of the ports above a drive: of a shared one an equal part, or what the others cannot use if
+/// that is more.
 fn bay(host: &Host, drive: &Drive, drives: &[&Drive], able: &[Option<f64>]) -> Option<f64> {
     let own = drive.links.last()?;
     let mut carries = f64::INFINITY;
@@ -114,7 +113,7 @@ fn bay(host: &Host, drive: &Drive, drives: &[&Drive], able: &[Option<f64>]) -> O
     Some(carries)
 }
 
-/// The two whose swap gains most, the one that gains first, and how much.
+/// Returns the pair whose swap gains most, the drive that gains first, and the gain.
 fn best_swap<'b, 'h>(bays: &'b [Bay<'h>]) -> Option<(&'b Bay<'h>, &'b Bay<'h>, f64)> {
     let pairs = bays.iter().flat_map(|a| bays.iter().map(move |b| (a, b)));
     pairs
@@ -130,11 +129,10 @@ fn best_swap<'b, 'h>(bays: &'b [Bay<'h>]) -> Option<(&'b Bay<'h>, &'b Bay<'h>, f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, link, look};
+    use crate::testing::{Bench, Outcome, check_rule, known, link};
     use iodyno_model::Fact;
 
-    /// nvme0 and nvme1 share an uplink of this width, nvme2 is a Gen3 drive in
-    /// a bay of its own.
+    /// nvme0 and nvme1 share an uplink of this width; nvme2 is a Gen3 drive in a bay of its own.
     fn shared(width: u8) -> Bench {
         let bench = Bench::new(3).link(2, |link| link.device.max_generation = known(3));
         bench.host(|host| {
@@ -150,20 +148,20 @@ mod tests {
 
     #[test]
     fn a_swap_that_gains_is_advised() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
-        assert_eq!(look(&RULE, &Bench::new(3).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &shared(8).record()), Outcome::Clear);
-        // An uplink of x4: 3547 MB/s for each, which is what the Gen3 drive takes.
-        let outcome = look(&RULE, &shared(4).record());
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(3).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &shared(8).record()), Outcome::Clear);
+        // An x4 uplink: 3547 MB/s each, enough for the Gen3 drive.
+        let outcome = check_rule(&RULE, &shared(4).record());
         let found = outcome.only(Severity::Info);
         assert!(found.subjects.contains(&"nvme2".to_owned()), "{found:?}");
         assert!(found.evidence[2].value.starts_with("3253 MB/s"), "{found:?}");
-        // A slot of x2 for a drive of x4.
+        // An x2 slot with an x4 drive.
         let slots = Bench::new(2)
             .link(0, |link| link.port.max_width = known(2))
             .link(1, |link| link.device.max_width = known(2));
-        look(&RULE, &slots.record()).only(Severity::Info);
+        check_rule(&RULE, &slots.record()).only(Severity::Info);
         let blind = Bench::new(2).link(0, |link| link.port.max_width = Fact::Absent);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

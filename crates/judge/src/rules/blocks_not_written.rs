@@ -1,8 +1,8 @@
-//! Targets whose blocks were never written.
+//! Finds targets whose blocks were never written.
 
 use iodyno_model::{Evidence, Severity, WrittenState};
 
-use super::{Look, Reservation, Rule, Tally, advice, finding};
+use super::{Checks, Reservation, Rule, Tally, advice, finding};
 use crate::figures::percent;
 use crate::measured::unwritten;
 use crate::rule_context::RuleContext;
@@ -11,21 +11,21 @@ pub(super) static RULE: Rule = Rule {
     id: "blocks-not-written",
     severity: Severity::Warn,
     summary: "reads of blocks that were never written, which measure no flash",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let mut told: Vec<&str> = Vec::new();
-    for (_, of) in facts.finished() {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let mut reported: Vec<&str> = Vec::new();
+    for (_, of) in context.finished() {
         for share in &of.conditions.written {
             let target = share.target.as_str();
-            if told.contains(&target) {
+            if reported.contains(&target) {
                 continue;
             }
-            told.push(target);
+            reported.push(target);
             let (severity, what) = match share.state {
                 WrittenState::Written => {
-                    tally.looked();
+                    tally.checked();
                     continue;
                 }
                 WrittenState::Unknown => {
@@ -44,12 +44,12 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                 ),
             };
             let mut subjects = vec![target.to_owned()];
-            let place = facts.place(of, target);
+            let place = context.place(of, target);
             subjects.extend(place.drive.filter(|_| place.whole).map(|drive| drive.name.clone()));
             let interval = share.share.bounds().map_or_else(String::new, |(low, high)| {
                 format!(" ({} to {})", percent(low), percent(high))
             });
-            // Of a file the file system knows, and nothing was sampled.
+            // For a file, the file system knows, and nothing was sampled.
             let of_samples = match share.samples {
                 0 => String::new(),
                 samples => format!(" of {samples} samples"),
@@ -66,14 +66,14 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                     Evidence::new("evidence", share.evidence.to_string()),
                 ],
                 why(target, place.virtual_disk.is_some()),
-                advice::fill(facts.host(), of, target),
+                advice::fill(context.host(), of, target),
             ));
         }
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
     if unwritten(of) {
         let share = of.conditions.written.first().map_or(0.0, |share| share.share.value);
         return Some(Reservation::invalid(match of.targets.len() {
@@ -95,7 +95,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     })
 }
 
-/// What makes them fast instead: a file's holes never reach a drive.
+/// Explains the high rates: a file's holes never reach a drive.
 fn why(target: &str, is_virtual: bool) -> &'static str {
     match (target.starts_with('/') && !target.starts_with("/dev/"), is_virtual) {
         (true, _) => {
@@ -113,7 +113,7 @@ fn why(target: &str, is_virtual: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves, set_written};
+    use crate::testing::{Bench, Outcome, check_rule, reserves, set_written};
     use iodyno_model::{RunRecord, Validity};
 
     fn with(state: WrittenState) -> RunRecord {
@@ -124,17 +124,17 @@ mod tests {
     #[test]
     fn unwritten_blocks_make_a_measurement_invalid() {
         let rule = &RULE;
-        assert_eq!(look(rule, &with(WrittenState::Written)), Outcome::Clear);
+        assert_eq!(check_rule(rule, &with(WrittenState::Written)), Outcome::Clear);
         assert_eq!(reserves(rule, &with(WrittenState::Written), 0), None);
-        let outcome = look(rule, &with(WrittenState::Unwritten));
+        let outcome = check_rule(rule, &with(WrittenState::Unwritten));
         let next = &outcome.only(Severity::Warn).next;
         assert!(next.contains("sudo iodyno prepare nvme0n1 --fill 1x --dry-run"), "{next}");
         let invalid = reserves(rule, &with(WrittenState::Unwritten), 0).unwrap();
         assert_eq!(invalid.validity, Validity::Invalid);
-        look(rule, &with(WrittenState::Partly)).only(Severity::Info);
+        check_rule(rule, &with(WrittenState::Partly)).only(Severity::Info);
         let partly = reserves(rule, &with(WrittenState::Partly), 0).unwrap();
         assert_eq!(partly.validity, Validity::Qualified);
-        assert_eq!(look(rule, &with(WrittenState::Unknown)), Outcome::CannotTell);
+        assert_eq!(check_rule(rule, &with(WrittenState::Unknown)), Outcome::CannotTell);
         assert_eq!(reserves(rule, &with(WrittenState::Unknown), 0), None);
     }
 

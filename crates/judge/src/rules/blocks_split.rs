@@ -1,17 +1,17 @@
-//! Blocks that the kernel cuts into several requests.
+//! Qualifies blocks that the kernel splits into several requests.
 
 use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::only_trims;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "blocks-split",
     summary: "blocks larger than a request may be, by max_sectors_kb or by the drive (MDTS)",
-    look,
+    affected_by,
     what: "its blocks were cut into several requests",
     why: "The drive got more and smaller commands than the job made, and a block is done when the \
           last of its parts is.",
@@ -19,16 +19,16 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            /sys/block/DEVICE/queue/max_sectors_kb",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    // Of trims the kernel makes requests of another size (discard_max_bytes).
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    // Trims are split by another limit (discard_max_bytes).
     if only_trims(of) {
         return Ok(None);
     }
     let Some(block_bytes) = of.workload.bs else {
         return Err("its block size is not known".into());
     };
-    let host = facts.known_host()?;
-    for device in bottoms(host, of) {
+    let host = context.known_host()?;
+    for device in bottom_devices(host, of) {
         let queue = &device.queue;
         let (Some(most), Some(hardware)) =
             (queue.max_sectors_kib.value(), queue.max_hw_sectors_kib.value())
@@ -56,11 +56,11 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{Fact, Severity};
 
     #[test]
-    fn settings_and_the_drives_own_limit_are_told_apart() {
+    fn settings_and_mdts_are_distinguished() {
         let limits = |most: u32, hardware: u32| {
             let bench = Bench::new(1).measured().host(|host| {
                 host.blocks[0].queue.max_sectors_kib = known(most);
@@ -68,23 +68,23 @@ mod tests {
             });
             bench.record()
         };
-        assert_eq!(look(&RULE, &limits(1280, 2048)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &limits(1280, 2048)), Outcome::Clear);
         let own = reserves(&RULE, &limits(128, 128), 0).unwrap().why;
         assert!(
             own.ends_with("requests of 128 KiB, the largest that nvme0n1 takes (MDTS)"),
             "{own}"
         );
         let tripped = limits(128, 512);
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 0).unwrap().why.contains("256 KiB became"));
         assert_eq!(reserves(&RULE, &tripped, 1), None);
         let mut trims = tripped;
         trims.measurements[0].total[0].direction = iodyno_model::Direction::Trim;
-        assert_eq!(look(&RULE, &trims), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &trims), Outcome::Clear);
         let blind = Bench::new(1)
             .measured()
             .host(|host| host.blocks[0].queue.max_sectors_kib = Fact::Absent)
             .record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -1,65 +1,65 @@
-//! Limits of control groups that held measurements back.
+//! Finds control group limits that were reached.
 
 use iodyno_model::{Evidence, Severity};
 
-use super::{Look, Reservation, Rule, Tally, finding};
-use crate::control_group::{HeldBack, held_back};
+use super::{Checks, Reservation, Rule, Tally, finding};
+use crate::control_group::{CgroupEffect, cgroup_effect};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "cgroup-limit",
     severity: Severity::Warn,
     summary: "limits of a control group (io.max, cpu.max, io.latency, io.cost) that were reached",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let mut groups: Vec<(HeldBack, Vec<Evidence>, Vec<String>)> = Vec::new();
-    for (_, of) in facts.finished() {
-        let held = match held_back(&facts.index, of) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let mut groups: Vec<(CgroupEffect, Vec<Evidence>, Vec<String>)> = Vec::new();
+    for (_, of) in context.finished() {
+        let effect = match cgroup_effect(&context.index, of) {
             Err(missing) => {
                 tally.unknown(of.title(), missing);
                 continue;
             }
-            Ok(held) => held,
+            Ok(effect) => effect,
         };
-        tally.looked();
-        let Some(held) = held else { continue };
-        let evidence = Evidence::new(of.title(), held.to_string());
-        let is_same = |known: &HeldBack| {
-            let kind = |of: &HeldBack| (of.group().to_owned(), of.setting(), of.is_known());
-            kind(known) == kind(&held)
+        tally.checked();
+        let Some(effect) = effect else { continue };
+        let evidence = Evidence::new(of.title(), effect.to_string());
+        let is_same = |known: &CgroupEffect| {
+            let kind = |of: &CgroupEffect| (of.group().to_owned(), of.setting(), of.is_known());
+            kind(known) == kind(&effect)
         };
         match groups.iter_mut().find(|(known, ..)| is_same(known)) {
             Some((_, all, subjects)) => {
                 all.push(evidence);
-                subjects.extend(facts.subjects(of));
+                subjects.extend(context.subjects(of));
                 subjects.sort_unstable();
                 subjects.dedup();
             }
-            None => groups.push((held, vec![evidence], facts.subjects(of))),
+            None => groups.push((effect, vec![evidence], context.subjects(of))),
         }
     }
-    for (held, evidence, subjects) in groups {
+    for (effect, evidence, subjects) in groups {
         let whose = match evidence.as_slice() {
             [only] => only.what.clone(),
             several => format!("{} measurements", several.len()),
         };
-        let (setting, group) = (held.setting(), held.group());
-        let (severity, how) = match held.is_known() {
+        let (setting, group) = (effect.setting(), effect.group());
+        let (severity, how) = match effect.is_known() {
             true => (Severity::Warn, "held back by"),
             false => (Severity::Info, "may be held back by"),
         };
         let what = format!("{whose}: {how} {setting} of control group {group}.");
         let why = "The figures are those of the limit, and neither the drive's nor the CPU's.";
-        tally.found(finding(severity, subjects, what, evidence, why, held.next()));
+        tally.found(finding(severity, subjects, what, evidence, why, effect.next()));
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
-    let held = held_back(&facts.index, of).ok()??;
-    Some(Reservation::qualified(held.to_string()))
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    let effect = cgroup_effect(&context.index, of).ok()??;
+    Some(Reservation::qualified(effect.to_string()))
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::assess;
     use crate::question::Question;
-    use crate::testing::{Bench, Outcome, claims, known, look, reserves, scale};
+    use crate::testing::{Bench, Outcome, check_rule, claims, known, reserves, scale};
     use iodyno_model::{ControlGroup, IoMax};
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
             record
         };
         let free = slow(None);
-        assert_eq!(look(&RULE, &free), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &free), Outcome::Clear);
         let severity = |record: &iodyno_model::RunRecord| {
             let claims = claims();
             let question = Question { record, claims: &claims, baseline: None, expect: None };
@@ -95,7 +95,7 @@ mod tests {
         };
         assert_eq!(severity(&free), Some(Severity::Fail));
         let limited = slow(Some(500_000));
-        let outcome = look(&RULE, &limited);
+        let outcome = check_rule(&RULE, &limited);
         let found = outcome.only(Severity::Warn);
         assert!(found.what.ends_with("held back by io.max of control group /a."), "{}", found.what);
         assert!(found.next.contains("/sys/fs/cgroup/a/io.max"), "{}", found.next);

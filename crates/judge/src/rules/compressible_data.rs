@@ -1,9 +1,9 @@
-//! Written data that a drive or a layer can make smaller.
+//! Qualifies written data that a drive or a layer can compress.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::{option, writes};
 use crate::rule_context::RuleContext;
 
@@ -11,10 +11,10 @@ use crate::rule_context::RuleContext;
 const SMALLER: [&str; 4] =
     ["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "compressible-data",
     summary: "writes of zeros, patterns, or data made to be compressed or deduplicated",
-    look,
+    affected_by,
     what: "what was written can be made smaller",
     why: "Some drives compress, some take zeros as a trim, and file systems and arrays \
           deduplicate: less is written than is counted, and what is read back later is no data \
@@ -23,14 +23,14 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            specification asks for.",
 });
 
-fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if !writes(of) {
         return Ok(None);
     }
     let mut found = Vec::new();
     for name in SMALLER {
         if let Some(value) = option(of, name)?.filter(|value| *value != "0") {
-            // fio writes a flag without a value as an empty one.
+            // fio prints a flag without a value as an empty one.
             found.push(if value.is_empty() { name.to_owned() } else { format!("{name}={value}") });
         }
     }
@@ -40,7 +40,7 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::Severity;
 
     #[test]
@@ -56,15 +56,15 @@ mod tests {
             bench.record()
         };
         let zeros = [("zero_buffers", "")];
-        assert_eq!(look(&RULE, &with("randread", "native 1", &zeros)), Outcome::Clear);
-        assert_eq!(look(&RULE, &with("write", "native 1", &[])), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with("randread", "native 1", &zeros)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with("write", "native 1", &[])), Outcome::Clear);
         let off = [("buffer_compress_percentage", "0")];
-        assert_eq!(look(&RULE, &with("write", "fio 3.36", &off)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with("write", "fio 3.36", &off)), Outcome::Clear);
         for options in [zeros, [("dedupe_percentage", "50")]] {
             let record = with("randrw", "fio 3.36", &options);
-            look(&RULE, &record).only(Severity::Info);
+            check_rule(&RULE, &record).only(Severity::Info);
             assert!(reserves(&RULE, &record, 0).unwrap().why.starts_with(options[0].0));
         }
-        assert_eq!(look(&RULE, &with("write", "fio 3.36", &[])), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with("write", "fio 3.36", &[])), Outcome::CannotTell);
     }
 }

@@ -1,75 +1,77 @@
-//! What was issued against what the kernel and the drive counted.
+//! Compares the issued I/O with the kernel's and the drive's counters.
 
 use iodyno_model::{
     Bytes, Direction, Drive, Evidence, HealthLog, Host, Measurement, RunRecord, Severity, Validity,
 };
 
-use super::{Affected, Look, Reservation, Rule, Tally, finding};
+use super::{Affected, Checks, Reservation, Rule, Tally, finding};
 use crate::figures::percent;
 use crate::limiter::PASSTHROUGH;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-/// Below this share of what was issued something answered in the device's place.
+/// Below this share of the issued bytes, something else answered instead of the device.
 const REACHED: f64 = 0.9;
-/// Below this one most of it was not the device's.
+/// Below this share, most of the I/O was not the device's.
 const MOSTLY: f64 = 0.5;
-/// Less than this is not compared: metadata and read-ahead are as much.
+/// Fewer bytes are not compared: metadata and read-ahead may be as many.
 const LEAST_BYTES: u64 = 16 << 20;
-/// A drive's own counter may lag behind, and counts what firmware does for
-/// itself: it differs from this share of the kernel's count on …
+/// A drive's counter may lag behind and includes the firmware's own I/O: it differs from this share
+/// of the kernel's count on.
 const FOREIGN_SHARE: f64 = 0.1;
-/// … and from so many bytes on.
+/// It also has to differ by this many bytes.
 const FOREIGN_BYTES: u128 = 1_000_000_000;
 
 pub(super) static RULE: Rule = Rule {
     id: "counters-differ",
     severity: Severity::Info,
     summary: "I/O that never reached the device, or reached the drive past this host's kernel",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
-    for (_, of) in facts.finished() {
-        match short(facts, of) {
+    for (_, of) in context.finished() {
+        match short(context, of) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(short) => {
-                tally.looked();
+                tally.checked();
                 if let Some((_, figure)) = short {
-                    affected.add(of.title(), figure, facts.subjects(of));
+                    affected.add(of.title(), figure, context.subjects(of));
                 }
             }
         }
     }
-    affected.tell(
+    affected.report(
         tally,
         "part of the I/O never reached the device",
         "What answered in its place, a page cache, a file system's holes or compression, is faster than a drive.",
         "Bypass the page cache (direct=1), and read files that were written in full.",
     );
-    let snapshots = (facts.host(), facts.record().host_after());
+    let snapshots = (context.host(), context.record().host_after());
     if let (Some(before), Some(after)) = snapshots
-        && facts.record().snapshots.len() > 1
+        && context.record().snapshots.len() > 1
     {
         for drive in &before.drives {
-            let passed = passed_bytes(facts.record(), before, drive);
+            let passed = passed_bytes(context.record(), before, drive);
             foreign(tally, drive, [before, after], passed);
         }
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
-    let (validity, why) = short(facts, of).ok().flatten()?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    let (validity, why) = short(context, of).ok().flatten()?;
     Some(Reservation { validity, why })
 }
 
-/// Of what a measurement issued, less reached the devices below it, by the
-/// kernel's statistics: how that qualifies it, and a sentence. What ran at the
-/// same time counts together; others' I/O, copies and parity only add.
-fn short(facts: &RuleContext<'_>, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
-    let Some(counted) = facts.counted(of)? else { return Ok(None) };
+/// Describes I/O that did not reach the devices, by the kernel's statistics, and the resulting
+/// validity. I/O at the same time is counted together; other I/O, copies and parity only add.
+fn short(
+    context: &RuleContext<'_>,
+    of: &Measurement,
+) -> Result<Option<(Validity, String)>, String> {
+    let Some(counted) = context.counted(of)? else { return Ok(None) };
     let mut worst: Option<(f64, String)> = None;
     let directions = [
         (Direction::Read, "read", counted.read_bytes),
@@ -104,11 +106,11 @@ fn short(facts: &RuleContext<'_>, of: &Measurement) -> Result<Option<(Validity, 
     }))
 }
 
-/// What this run itself read and wrote of a drive past the kernel's statistics, bytes.
+/// Bytes that this run itself read from and wrote to a drive by passthrough.
 fn passed_bytes(record: &RunRecord, host: &Host, drive: &Drive) -> [u128; 2] {
     let is_own = |name: &str| drive.namespaces.iter().any(|namespace| namespace.name == name);
     let passed = record.measurements.iter().filter(|of| {
-        let below = bottoms(host, of);
+        let below = bottom_devices(host, of);
         of.workload.ioengine.as_deref() == Some(PASSTHROUGH)
             && matches!(below.as_slice(), [only] if is_own(&only.name))
     });
@@ -125,10 +127,10 @@ fn passed_bytes(record: &RunRecord, host: &Host, drive: &Drive) -> [u128; 2] {
     bytes
 }
 
-/// What a drive counted over the run against what the kernel sent it.
+/// Compares a drive's counters over the run with the bytes that the kernel sent.
 fn foreign(tally: &mut Tally, drive: &Drive, [before, after]: [&Host; 2], passed: [u128; 2]) {
     let name = &drive.name;
-    let Some(first) = tally.know(name, "SMART log", &drive.health) else { return };
+    let Some(first) = tally.known_or_note(name, "SMART log", &drive.health) else { return };
     let Some(last) = after.drive(name).and_then(|drive| drive.health.get()) else { return };
     let of_kernel = |host: &Host| {
         let stats = drive.namespaces.iter().map(|namespace| host.stats(&namespace.name));
@@ -142,7 +144,7 @@ fn foreign(tally: &mut Tally, drive: &Drive, [before, after]: [&Host; 2], passed
     let (Some(earlier), Some(later)) = (of_kernel(before), of_kernel(after)) else {
         return tally.unknown(name, "the kernel's statistics of all its namespaces");
     };
-    tally.looked();
+    tally.checked();
     let of_drive = |log: &HealthLog| [log.host_read_bytes, log.host_written_bytes];
     let (was, is) = (of_drive(first), of_drive(last));
     for (n, verb) in ["read", "written"].into_iter().enumerate() {
@@ -176,7 +178,7 @@ fn foreign(tally: &mut Tally, drive: &Drive, [before, after]: [&Host; 2], passed
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, log, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, log, reserves};
     use iodyno_model::{DiskStats, Fact, Origin};
 
     fn measured(bench: &Bench) -> RunRecord {
@@ -185,7 +187,7 @@ mod tests {
         record
     }
 
-    /// 10 GB issued each time, of which the kernel counted so much.
+    /// 10 GB issued each time, of which the kernel counted `counted` bytes.
     fn bench(counted: u64, change: impl FnOnce(&mut Host)) -> Bench {
         let stats =
             |read_bytes| DiskStats { name: "nvme0n1".into(), read_bytes, ..DiskStats::default() };
@@ -199,10 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn what_never_reached_the_device_is_not_its_figure() {
-        assert_eq!(look(&RULE, &measured(&bench(31_000_000_000, |_| ()))), Outcome::Clear);
+    fn io_that_never_reached_the_device_is_invalid_or_qualified() {
+        assert_eq!(check_rule(&RULE, &measured(&bench(31_000_000_000, |_| ()))), Outcome::Clear);
         let some = measured(&bench(20_000_000_000, |_| ()));
-        look(&RULE, &some).only(Severity::Info);
+        check_rule(&RULE, &some).only(Severity::Info);
         assert_eq!(reserves(&RULE, &some, 0).unwrap().validity, Validity::Qualified);
         let most = reserves(&RULE, &measured(&bench(3_000_000, |_| ())), 0).unwrap();
         assert_eq!(most.validity, Validity::Invalid);
@@ -217,28 +219,28 @@ mod tests {
         assert_eq!(reserves(&RULE, &cached, 0).unwrap().validity, Validity::Invalid);
         let passed =
             each(bench(0, |_| ()), |of| of.workload.ioengine = Some("io_uring_cmd".into()));
-        assert_eq!(look(&RULE, &measured(&passed)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &measured(&passed)), Outcome::Clear);
         let simulated = bench(3_000_000, |_| ()).record();
-        assert_eq!(look(&RULE, &simulated), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &simulated), Outcome::Clear);
         let none = Bench::new(1).measured().drive(0, |drive| drive.health = Fact::NeedsRoot);
-        assert_eq!(look(&RULE, &measured(&none.clone().after(|_| ()))), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &measured(&none)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &measured(&none.clone().after(|_| ()))), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &measured(&none)), Outcome::CannotTell);
     }
 
     #[test]
-    fn what_the_drive_did_for_others_is_told() {
+    fn foreign_io_on_the_drive_is_reported() {
         let others = |bytes: u128| {
             let grown = |host: &mut Host| log(&mut host.drives[0]).host_read_bytes = bytes;
             measured(&bench(30_000_000_000, grown))
         };
-        assert_eq!(look(&RULE, &others(30_900_000_000)), Outcome::Clear);
-        let found = look(&RULE, &others(50_000_000_000));
+        assert_eq!(check_rule(&RULE, &others(30_900_000_000)), Outcome::Clear);
+        let found = check_rule(&RULE, &others(50_000_000_000));
         assert!(found.only(Severity::Info).what.starts_with("nvme0 counted 50 GB read"));
-        // What we passed to it ourselves is no one else's.
+        // The run's own passthrough is not foreign I/O.
         let mut passed = others(50_000_000_000);
         let of = &mut passed.measurements[0];
         of.workload.ioengine = Some(PASSTHROUGH.into());
         of.total[0].whole_bytes = Some(20_000_000_000);
-        assert_eq!(look(&RULE, &passed), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &passed), Outcome::Clear);
     }
 }

@@ -1,20 +1,19 @@
-//! A depth that the block layer's queue does not hold.
+//! Qualifies depths that the block layer's queue does not hold.
 
 use iodyno_model::{Measurement, format_count};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::place::bottoms;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-/// A queue that holds this share of the depth holds it nearly: as
-/// depth-not-reached has it.
-const HELD: f64 = 0.8;
+/// A queue that holds this share of the depth is long enough, as in depth-not-reached.
+const LEAST_CAPACITY: f64 = 0.8;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "depth-capped",
     summary: "more outstanding I/Os asked for than the device's queue holds (nr_requests)",
-    look,
+    affected_by,
     what: "the queue does not hold the depth that was asked for",
     why: "What finds no place in the queue waits outside: the drive never saw so many I/Os at once, \
           and the latencies hold the wait.",
@@ -23,35 +22,35 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            sudo tee /sys/block/DEVICE/queue/nr_requests.",
 });
 
-pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let workload = &of.workload;
     let jobs = workload.numjobs.unwrap_or(1);
     let of_jobs = || Some(workload.iodepth?.saturating_mul(jobs));
     let Some(asked) = of.conditions.depth_asked.or_else(of_jobs) else {
         return Err("the depth that was asked for is not known".into());
     };
-    let host = facts.known_host()?;
-    let devices = bottoms(host, of);
+    let host = context.known_host()?;
+    let devices = bottom_devices(host, of);
     if devices.is_empty() {
         return Err("the device below its target is not known".into());
     }
     // A thread submits to the queue of its CPU.
     let threads = of.conditions.threads.unwrap_or(jobs).max(1);
-    let mut held: u64 = 0;
+    let mut capacity: u64 = 0;
     for device in &devices {
-        // Without a request queue (zram) there is nothing to be full.
+        // Without a request queue (zram) there is no limit.
         let Some(queues) = device.queue.hardware_queues.value() else { return Ok(None) };
         let Some(requests) = device.queue.nr_requests.value() else {
             return Err(format!("nr_requests of {} is not known", device.name));
         };
-        held += u64::from(requests) * u64::from(queues.clamp(1, threads));
+        capacity += u64::from(requests) * u64::from(queues.clamp(1, threads));
     }
-    let capped = held > 0 && (held as f64) < HELD * f64::from(asked);
+    let capped = capacity > 0 && (capacity as f64) < LEAST_CAPACITY * f64::from(asked);
     Ok(capped.then(|| {
         format!(
             "{} I/Os were asked for, and the queue holds {}",
             format_count(f64::from(asked)),
-            format_count(held as f64)
+            format_count(capacity as f64)
         )
     }))
 }
@@ -59,7 +58,7 @@ pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{Fact, Severity};
 
     #[test]
@@ -70,14 +69,14 @@ mod tests {
                 host.blocks[0].queue.hardware_queues = queues;
             })
         };
-        assert_eq!(look(&RULE, &Bench::new(2).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(2).measured().record()), Outcome::Clear);
         // Eight threads with 512 I/Os.
-        assert_eq!(look(&RULE, &queue(known(64), known(16)).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &queue(known(64), known(16)).record()), Outcome::Clear);
         let tripped = queue(known(64), known(1)).record();
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         let why = reserves(&RULE, &tripped, 1).unwrap().why;
         assert_eq!(why, "512 I/Os were asked for, and the queue holds 64");
-        assert_eq!(look(&RULE, &queue(known(64), Fact::Absent).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &queue(Fact::Absent, known(1)).record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &queue(known(64), Fact::Absent).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &queue(Fact::Absent, known(1)).record()), Outcome::CannotTell);
     }
 }

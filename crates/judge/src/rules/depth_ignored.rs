@@ -1,16 +1,16 @@
-//! A depth that the I/O engine cannot keep.
+//! Qualifies depths that the I/O engine cannot keep.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::outstanding::ONE_AT_A_TIME;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "depth-ignored",
     summary: "iodepth above 1 with an engine that has one I/O outstanding at a time",
-    look,
+    affected_by,
     what: "its iodepth had no effect",
     why: "The engine waits for each I/O before it submits the next, so each job was at depth 1 \
           whatever iodepth says.",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            be I/Os outstanding.",
 });
 
-pub(super) fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+pub(super) fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let workload = &of.workload;
     let Some(depth) = workload.iodepth else { return Err("its iodepth is not known".into()) };
     if depth < 2 {
@@ -29,7 +29,7 @@ pub(super) fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
         (Some(engine), _) if ONE_AT_A_TIME.contains(&engine) => {
             Ok(Some(format!("iodepth={depth}, and {engine} has one I/O outstanding at a time")))
         }
-        // The kernel copies from and to the page cache within io_submit.
+        // Buffered I/O: the kernel copies to and from the page cache within io_submit.
         (Some("libaio"), Some(false)) => {
             Ok(Some(format!("iodepth={depth}, and libaio without direct=1 waits for each I/O")))
         }
@@ -40,7 +40,7 @@ pub(super) fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::Severity;
 
     #[test]
@@ -56,15 +56,15 @@ mod tests {
         for (engine, depth, direct) in
             [("psync", 1, true), ("io_uring", 32, false), ("libaio", 32, true)]
         {
-            assert_eq!(look(&RULE, &with(Some(engine), Some(depth), direct)), Outcome::Clear);
+            assert_eq!(check_rule(&RULE, &with(Some(engine), Some(depth), direct)), Outcome::Clear);
         }
         for (engine, direct) in [("psync", true), ("mmap", false), ("libaio", false)] {
             let record = with(Some(engine), Some(32), direct);
-            look(&RULE, &record).only(Severity::Info);
+            check_rule(&RULE, &record).only(Severity::Info);
             assert!(reserves(&RULE, &record, 0).unwrap().why.contains(engine));
         }
-        assert_eq!(look(&RULE, &with(None, Some(32), true)), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &with(Some("psync"), None, true)), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &with(None, Some(1), true)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(None, Some(32), true)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with(Some("psync"), None, true)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with(None, Some(1), true)), Outcome::Clear);
     }
 }

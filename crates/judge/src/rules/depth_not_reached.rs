@@ -1,9 +1,9 @@
-//! Depths that were asked for and not reached.
+//! Finds depths that were not reached.
 
 use iodyno_model::{Measurement, Severity};
 
-use super::qualifies::Seen;
-use super::{Look, Reservation, Rule, Tally, depth_capped, depth_ignored, qualify};
+use super::qualifies::AffectedBy;
+use super::{Checks, Reservation, Rule, Tally, depth_capped, depth_ignored, qualify};
 use crate::limiter;
 use crate::rule_context::RuleContext;
 
@@ -11,44 +11,44 @@ pub(super) static RULE: Rule = Rule {
     id: "depth-not-reached",
     severity: Severity::Info,
     summary: "fewer outstanding I/Os than asked for, or a rate that still grew with them",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let look = |of: &Measurement| {
-        let why = short(facts, of)?;
-        Ok(why.map(|why| evidence(facts, of, &why)))
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let affected_by = |of: &Measurement| {
+        let why = short(context, of)?;
+        Ok(why.map(|why| evidence(context, of, &why)))
     };
     let words = [
         "fewer I/Os were in flight than the drive can use or than were asked for",
         "With fewer I/Os in flight than meant, the figure is that of another, lighter load.",
         "Look at what bounds the queue: grep . /sys/block/*/queue/nr_requests; a saturated submitter or a layer that splits and waits also shows like this.",
     ];
-    qualify(tally, facts, look, words);
+    qualify(tally, context, affected_by, words);
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
-    let why = short(facts, of).ok()??;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    let why = short(context, of).ok()??;
     Some(Reservation::qualified(why))
 }
 
-/// How its depth fell short, unless that is another rule's to tell: an engine
-/// that knows no depth, a queue that does not hold it.
-fn short(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let told = [depth_ignored::look, depth_capped::look];
-    if told.iter().any(|look| matches!(look(facts, of), Ok(Some(_)))) {
+/// Describes a depth that was not reached, unless another rule does: an engine without depth, or a
+/// queue that is too short.
+fn short(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let reported = [depth_ignored::affected_by, depth_capped::affected_by];
+    if reported.iter().any(|affected_by| matches!(affected_by(context, of), Ok(Some(_)))) {
         return Ok(None);
     }
     limiter::depth_short(of)
 }
 
-/// What was short, and what the queues hold.
-fn evidence(facts: &RuleContext<'_>, of: &Measurement, why: &str) -> String {
+/// The shortfall, and the length of the queues.
+fn evidence(context: &RuleContext<'_>, of: &Measurement, why: &str) -> String {
     let mut text = why.to_owned();
     for target in &of.targets {
-        let Some(bottom) = facts.place(of, target).bottom else { continue };
-        let Some(block) = facts.host().and_then(|host| host.block(&bottom)) else { continue };
+        let Some(bottom) = context.place(of, target).bottom else { continue };
+        let Some(block) = context.host().and_then(|host| host.block(&bottom)) else { continue };
         if let (Some(requests), Some(queues)) =
             (block.queue.nr_requests.get(), block.queue.hardware_queues.get())
         {
@@ -63,38 +63,38 @@ fn evidence(facts: &RuleContext<'_>, of: &Measurement, why: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
 
     #[test]
     fn a_shallow_queue_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped =
             bench.clone().measurement(1, |of| of.conditions.depth_reached = Some(9.0)).record();
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
         for (option, value) in [("rate_iops", "100"), ("flow", "8"), ("latency_target", "1ms")] {
             let paced = bench.clone().measurement(1, |of| {
                 of.conditions.depth_reached = Some(9.0);
                 of.workload.options.insert(option.into(), value.into());
             });
-            assert_eq!(look(&RULE, &paced.record()), Outcome::Clear, "{option}");
+            assert_eq!(check_rule(&RULE, &paced.record()), Outcome::Clear, "{option}");
         }
         let blind = (0..3)
             .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.depth_reached = None));
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         assert_eq!(reserves(&RULE, &blind.record(), 1), None);
         let growing = Bench::new(1).measured().measurement(1, |of| {
             of.conditions.depths_tried = vec![(4096, 1e5), (8192, 1.1e5)];
         });
-        let outcome = look(&RULE, &growing.record());
+        let outcome = check_rule(&RULE, &growing.record());
         assert!(outcome.only(Severity::Info).evidence[0].value.contains("8192"));
     }
 
     #[test]
-    fn what_another_rule_tells_is_told_once() {
+    fn findings_of_another_rule_are_not_repeated() {
         let shallow = |engine: &str| {
             let bench = Bench::new(1).measured().measurement(1, |of| {
                 of.conditions.depth_reached = Some(1.0);

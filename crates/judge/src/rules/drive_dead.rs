@@ -1,37 +1,38 @@
-//! Drives that are there and do not work.
+//! Finds drives that are present but do not work.
 
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Evidence, Fact, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 const WHY: &str = "The machine cannot use this drive.";
 
-/// Drivers that take a drive away from the kernel on purpose.
-const GIVEN_AWAY: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
+/// Drivers that detach a drive from the kernel on purpose.
+const DETACHING_DRIVERS: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
 
 pub(super) static RULE: Rule = Rule {
     id: "drive-dead",
     severity: Severity::Fail,
     summary: "NVMe functions without controller, controllers that are not live or have no namespace, namespaces of 0 bytes, occupied slots without link",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     functions(host, tally);
-    controllers(facts, host, tally);
+    controllers(context, host, tally);
     namespaces(host, tally);
     slots(host, tally);
 }
 
 fn functions(host: &Host, tally: &mut Tally) {
     for function in &host.nvme_functions {
-        tally.looked();
+        tally.checked();
         if function.controller.is_some() {
             continue;
         }
         let driver = function.driver.value();
-        let given_away = driver.as_deref().is_some_and(|driver| GIVEN_AWAY.contains(&driver));
+        let given_away =
+            driver.as_deref().is_some_and(|driver| DETACHING_DRIVERS.contains(&driver));
         let evidence = vec![
             Evidence::new("PCI id", function.pci_id.clone()),
             Evidence::new("driver", driver.unwrap_or_else(|| "none".into())),
@@ -60,12 +61,12 @@ fn functions(host: &Host, tally: &mut Tally) {
     }
 }
 
-fn controllers(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn controllers(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
-        let state = tally.know(name, "controller state", &drive.state);
+        let state = tally.known_or_note(name, "controller state", &drive.state);
         if state.is_some() {
-            tally.looked();
+            tally.checked();
         }
         let evidence = |what: &str, value: String| {
             let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
@@ -80,7 +81,7 @@ fn controllers(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 WHY,
                 format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
             ));
-        } else if let Some(state) = state.and_then(|_| became(facts, drive)) {
+        } else if let Some(state) = state.and_then(|_| became(context, drive)) {
             tally.found(finding(
                 Severity::Fail,
                 vec![name.clone()],
@@ -119,12 +120,12 @@ fn namespaces(host: &Host, tally: &mut Tally) {
 
 fn slots(host: &Host, tally: &mut Tally) {
     for slot in &host.slots {
-        // Ports that cannot tell are common, ports that may not be read are a gap.
+        // Ports that cannot report it are common; ports that cannot be read are a gap.
         for fact in [&slot.present, &slot.link_active] {
             match fact {
                 Fact::Absent => {}
-                _ if tally.know(&slot.address, "slot and link status", fact).is_some() => {
-                    tally.looked();
+                _ if tally.known_or_note(&slot.address, "slot and link status", fact).is_some() => {
+                    tally.checked();
                 }
                 _ => {}
             }
@@ -147,19 +148,20 @@ fn slots(host: &Host, tally: &mut Tally) {
     }
 }
 
-/// The state of a drive at the end of the run, unless it is live or about to vanish.
-fn became<'f>(facts: &RuleContext<'f>, drive: &Drive) -> Option<&'f str> {
-    let now = facts.record().host_after()?.drive(&drive.name).filter(|now| !now.is_going())?;
+/// State of a drive at the end of the run, unless it is live or being removed.
+fn became<'f>(context: &RuleContext<'f>, drive: &Drive) -> Option<&'f str> {
+    let now = context.record().host_after()?.drive(&drive.name).filter(|now| !now.is_going())?;
     now.state.get().map(String::as_str).filter(|state| *state != "live")
 }
 
-/// Discovery controllers have no namespaces; kernels before 5.17 do not say what a
-/// controller is (cntrltype), its name does (NVM Express Base Specification 2.0, 4.7).
+/// Discovery controllers have no namespaces; kernels before 5.17 do not report the controller type
+/// (cntrltype), but the NQN shows it (NVM Express Base Specification 2.0, 4.7).
 fn is_discovery(drive: &Drive) -> bool {
     drive.subsystem_nqn.get().is_some_and(|nqn| nqn == "nqn.2014-08.org.nvmexpress.discovery")
 }
 
-/// Namespaces of 0 bytes whose controllers are all live: that of another is told of itself.
+/// Namespaces of 0 bytes whose controllers are all live: other controllers have findings of their
+/// own.
 fn empty_namespaces(host: &Host) -> impl Iterator<Item = &BlockDevice> {
     let is_live = |name: &str| {
         let has_it = |drive: &&Drive| drive.namespaces.iter().any(|one| one.name == name);
@@ -175,17 +177,17 @@ fn empty_namespaces(host: &Host) -> impl Iterator<Item = &BlockDevice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::{PciFunction, Slot};
 
     #[test]
     fn dead_drives_are_found_and_healthy_ones_not() {
-        assert_eq!(look(&RULE, &Bench::new(2).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(2).record()), Outcome::Clear);
         let dead = Bench::new(1).drive(0, |drive| drive.state = known("dead".into())).record();
-        assert!(look(&RULE, &dead).only(Severity::Fail).what.contains("dead"));
+        assert!(check_rule(&RULE, &dead).only(Severity::Fail).what.contains("dead"));
         let died = |state: &str| {
             let after = |host: &mut Host| host.drives[1].state = known(state.into());
-            look(&RULE, &Bench::new(2).after(after).record())
+            check_rule(&RULE, &Bench::new(2).after(after).record())
         };
         let died_so = died("resetting");
         let what = &died_so.only(Severity::Fail).what;
@@ -195,26 +197,26 @@ mod tests {
         );
         assert_eq!(died("deleting"), Outcome::Clear, "drive-missing tells it");
         let empty = Bench::new(1).drive(0, |drive| drive.namespaces.clear()).record();
-        assert!(look(&RULE, &empty).only(Severity::Fail).what.contains("no namespace"));
+        assert!(check_rule(&RULE, &empty).only(Severity::Fail).what.contains("no namespace"));
         let over_tcp = |nqn: &str| {
             let bench = Bench::new(1).drive(0, |drive| {
                 drive.namespaces.clear();
                 drive.transport = known("tcp".into());
                 drive.subsystem_nqn = known(nqn.into());
             });
-            look(&RULE, &bench.record())
+            check_rule(&RULE, &bench.record())
         };
         over_tcp("nqn.2014-08.org.example:a").only(Severity::Fail);
         assert_eq!(over_tcp("nqn.2014-08.org.nvmexpress.discovery"), Outcome::Clear);
         let blind = Bench::new(1).drive(0, |drive| drive.state = Fact::Absent).record();
-        assert_eq!(look(&RULE, &blind).unknown(), 1);
+        assert_eq!(check_rule(&RULE, &blind).unknown(), 1);
     }
 
     #[test]
-    fn a_namespace_of_0_bytes_is_told_once() {
+    fn an_empty_namespace_is_reported_once() {
         let with = |state: &str| {
             let bench = Bench::new(2).host(|host| host.blocks[1].size = known(Bytes(0)));
-            look(&RULE, &bench.drive(1, |drive| drive.state = known(state.into())).record())
+            check_rule(&RULE, &bench.drive(1, |drive| drive.state = known(state.into())).record())
         };
         assert_eq!(with("live").only(Severity::Fail).subjects, ["nvme1n1"]);
         assert_eq!(with("dead").only(Severity::Fail).subjects, ["nvme1"]);
@@ -231,9 +233,9 @@ mod tests {
         let with = |driver: Fact<String>| {
             Bench::new(1).host(|host| host.nvme_functions.push(function(driver))).record()
         };
-        let found = look(&RULE, &with(Fact::Absent));
+        let found = check_rule(&RULE, &with(Fact::Absent));
         assert_eq!(found.only(Severity::Fail).subjects, ["0000:09:00.0"]);
-        look(&RULE, &with(known("vfio-pci".into()))).only(Severity::Info);
+        check_rule(&RULE, &with(known("vfio-pci".into()))).only(Severity::Info);
     }
 
     #[test]
@@ -241,7 +243,7 @@ mod tests {
         let with = |present, link_active| {
             let slot =
                 Slot { name: "7".into(), address: "0000:0a:00".into(), present, link_active };
-            look(&RULE, &Bench::new(1).host(|host| host.slots.push(slot)).record())
+            check_rule(&RULE, &Bench::new(1).host(|host| host.slots.push(slot)).record())
         };
         with(known(true), known(false)).only(Severity::Fail);
         assert_eq!(with(known(false), known(false)), Outcome::Clear);

@@ -1,10 +1,10 @@
-//! Drives that should be there and are not, and the reverse.
+//! Finds drives that are missing, or unexpected.
 
 use std::collections::BTreeSet;
 
 use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 const WHY: &str =
@@ -16,13 +16,13 @@ pub(super) static RULE: Rule = Rule {
     id: "drive-missing",
     severity: Severity::Fail,
     summary: "drives that vanished, or are not those of --expect or of the baseline",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
-    vanished(facts, host, tally);
-    if let Some(expect) = facts.question.expect {
-        tally.looked();
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+    vanished(context, host, tally);
+    if let Some(expect) = context.question.expect {
+        tally.checked();
         let found = host.drive_count();
         if let Some(count) = expect.drives.filter(|count| *count != found) {
             let what = format!("{found} NVMe drives are there, expected {count}.");
@@ -31,7 +31,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 Evidence::new("found", found.to_string()),
             ];
             let names = host.drives.iter().map(|drive| drive.name.clone());
-            // Which are too many is not known; which are missing have no name.
+            // Which ones are too many is not known; missing ones have no name.
             let subjects = if found > count { names.collect() } else { Vec::new() };
             tally.found(finding(Severity::Fail, subjects, what, evidence, WHY, NEXT));
         }
@@ -39,22 +39,22 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             compare(host, serials.iter().map(String::as_str), "as expected", tally);
         }
     }
-    let baseline = facts.question.baseline.and_then(|record| record.host());
-    // Another machine's drives are others.
+    let baseline = context.question.baseline.and_then(|record| record.host());
+    // Another machine has other drives.
     if let Some(earlier) = baseline.filter(|b| same_machine(b, host)) {
-        tally.looked();
+        tally.checked();
         let known = earlier.drives.iter().filter_map(|d| d.serial.get()).map(String::as_str);
         compare(host, known, "in the baseline", tally);
     }
 }
 
-/// Drives that were there at the start, and at the end are not or are about not to be.
-fn vanished(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
-    if facts.record().snapshots.len() < 2 || host.drives.is_empty() {
+/// Finds drives present at the start that are gone or being removed at the end.
+fn vanished(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+    if context.record().snapshots.len() < 2 || host.drives.is_empty() {
         return;
     }
-    tally.looked();
-    let last = facts.record().host_after();
+    tally.checked();
+    let last = context.record().host_after();
     for drive in &host.drives {
         let now = last.and_then(|last| last.drive(&drive.name));
         if now.is_some_and(|now| !now.is_going() || drive.is_going()) {
@@ -79,7 +79,7 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
     let mut there = BTreeSet::new();
     let mut all_known = true;
     for drive in &host.drives {
-        match tally.know(&drive.name, "serial number", &drive.serial) {
+        match tally.known_or_note(&drive.name, "serial number", &drive.serial) {
             Some(serial) => {
                 there.insert(serial.as_str());
             }
@@ -116,7 +116,7 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
     }
 }
 
-/// Not known to be different machines.
+/// Returns true unless they are known to be different machines.
 fn same_machine(a: &Host, b: &Host) -> bool {
     match (a.hostname.get(), b.hostname.get()) {
         (Some(a), Some(b)) => a == b,
@@ -128,12 +128,12 @@ fn same_machine(a: &Host, b: &Host) -> bool {
 mod tests {
     use super::*;
     use crate::expectation::Expectation;
-    use crate::testing::{Bench, Outcome, known, look, look_with};
+    use crate::testing::{Bench, Outcome, check_rule, check_rule_with, known};
 
     fn expected(bench: &Bench, text: &str) -> Outcome {
         let record = bench.record();
         let expect = Expectation::parse(text, "e").unwrap();
-        look_with(&RULE, &record, None, Some(&expect))
+        check_rule_with(&RULE, &record, None, Some(&expect))
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         let more = expected(&bench, "serials = ['S0']");
         assert_eq!(more.only(Severity::Fail).subjects, ["nvme1"]);
         assert!(expected(&bench, "drives = 3").only(Severity::Fail).what.contains("expected 3"));
-        // Two controllers of one subsystem are two ways to one drive.
+        // Two controllers of one subsystem are two paths to one drive.
         let two_paths = Bench::new(2).host(|host| {
             host.subsystems.push(iodyno_model::Subsystem {
                 name: "nvme-subsys0".into(),
@@ -164,26 +164,26 @@ mod tests {
     #[test]
     fn drives_of_the_baseline_are_missed_on_the_same_machine_only() {
         let (now, before) = (Bench::new(1).record(), Bench::new(2).record());
-        let outcome = look_with(&RULE, &now, Some(&before), None);
+        let outcome = check_rule_with(&RULE, &now, Some(&before), None);
         assert!(outcome.only(Severity::Fail).what.contains("S1"));
         let mut other = before;
         other.snapshots[0].hostname = iodyno_model::Fact::Read("other".into());
-        assert_eq!(look_with(&RULE, &now, Some(&other), None), Outcome::NotApplicable);
+        assert_eq!(check_rule_with(&RULE, &now, Some(&other), None), Outcome::NotApplicable);
     }
 
     #[test]
     fn a_drive_that_vanishes_is_missed() {
         let record = Bench::new(2).after(|host| host.drives.truncate(1)).record();
-        assert_eq!(look(&RULE, &record).only(Severity::Fail).subjects[0], "nvme1");
-        assert_eq!(look(&RULE, &Bench::new(2).after(|_| {}).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &record).only(Severity::Fail).subjects[0], "nvme1");
+        assert_eq!(check_rule(&RULE, &Bench::new(2).after(|_| {}).record()), Outcome::Clear);
         let with = |state: &str| {
             let after = |host: &mut Host| host.drives[1].state = known(state.into());
-            look(&RULE, &Bench::new(2).after(after).record())
+            check_rule(&RULE, &Bench::new(2).after(after).record())
         };
         assert_eq!(with("deleting (no IO)").only(Severity::Fail).subjects[0], "nvme1");
         assert_eq!(with("dead"), Outcome::Clear, "it is there, and drive-dead's");
         let mut blind = record;
         blind.snapshots.clear();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -1,15 +1,15 @@
-//! Drives that have a single I/O queue for all CPUs.
+//! Finds drives with a single I/O queue for all CPUs.
 
 use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "few-queues",
     severity: Severity::Info,
     summary: "NVMe drives with one I/O queue for all CPUs",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
@@ -20,8 +20,10 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let Some(queues) = blocks.map(|block| &block.queue.hardware_queues).next() else {
             continue;
         };
-        let Some(queues) = tally.know(&drive.name, "hardware queues", queues) else { continue };
-        tally.looked();
+        let Some(queues) = tally.known_or_note(&drive.name, "hardware queues", queues) else {
+            continue;
+        };
+        tally.checked();
         if *queues != 1 {
             continue;
         }
@@ -47,20 +49,20 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::Fact;
 
     #[test]
-    fn one_queue_for_many_cpus_is_told() {
+    fn one_queue_for_many_cpus_is_reported() {
         let with =
             |queues| Bench::new(2).host(|host| host.blocks[1].queue.hardware_queues = queues);
-        assert_eq!(look(&RULE, &with(known(2)).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(known(2)).record()), Outcome::Clear);
         let one = with(known(1));
-        assert_eq!(look(&RULE, &one.record()).only(Severity::Info).subjects, ["nvme1"]);
+        assert_eq!(check_rule(&RULE, &one.record()).only(Severity::Info).subjects, ["nvme1"]);
         let one_cpu = one.clone().host(|host| host.cpus.online = known(vec![0]));
-        assert_eq!(look(&RULE, &one_cpu.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &one_cpu.record()), Outcome::NotApplicable);
         let cloud = one.drive(1, |drive| drive.virtual_disk = Some("a cloud".into()));
-        assert_eq!(look(&RULE, &cloud.record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &with(Fact::Absent).record()), Outcome::ClearBut(1));
+        assert_eq!(check_rule(&RULE, &cloud.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(Fact::Absent).record()), Outcome::ClearBut(1));
     }
 }

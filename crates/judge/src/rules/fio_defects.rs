@@ -1,22 +1,22 @@
-//! What fio itself is known to report wrongly.
+//! Qualifies figures affected by known defects of fio.
 
 use iodyno_model::{Direction, Estimate, LatencyKind, Measurement, Spread};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::{is_fio, option, writes};
 use crate::rule_context::RuleContext;
 
-/// Engines that submit I/O and come back for it.
+/// Asynchronous engines: they submit I/O and reap it later.
 const ASYNCHRONOUS: [&str; 3] = ["libaio", "io_uring", "io_uring_cmd"];
-/// A printed figure is doubted where its rounding leaves more room than this:
-/// more than fio's three significant digits do.
+/// Relative rounding range from which a printed figure is doubted: more than that of fio's three
+/// significant digits.
 const VAGUE: f64 = 0.02;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "fio-defects",
     summary: "figures that fio, or this version of it, is known to report wrongly",
-    look,
+    affected_by,
     what: "fio is known to report some of it wrongly",
     why: "Defects of the program that measured look like properties of the drive.",
     next: "Repeat with what is named left out, or with another version; iodyno runs the same job \
@@ -55,7 +55,7 @@ const DEFECTS: [(Defect, &str); 7] = [
     ),
 ];
 
-fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if !is_fio(of) {
         return Ok(None);
     }
@@ -74,7 +74,7 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     }
 }
 
-/// Major and minor of `fio 3.36` and `fio 2.0.8`.
+/// Major and minor version of `fio 3.36` and `fio 2.0.8`.
 fn version(of: &Measurement) -> Option<(u32, u32)> {
     let mut numbers = of.source.strip_prefix("fio ")?.split(['.', '-', ' ']);
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -86,7 +86,7 @@ fn lost_carry(of: &Measurement) -> Result<bool, String> {
         _ => false,
     };
     let printed = of.total.iter().flat_map(|one| [one.iops, one.bandwidth]).flatten();
-    // Nothing that was printed exactly is affected, whatever the version.
+    // Exactly printed figures are not affected, whatever the version.
     if !printed.into_iter().any(|estimate| vague(&estimate)) {
         return Ok(false);
     }
@@ -98,7 +98,7 @@ fn poisson(of: &Measurement) -> Result<bool, String> {
     Ok(option(of, "rate_process")? == Some("poisson"))
 }
 
-/// fio issues what is late as soon as it can (`rate_ddir`), and takes the time then.
+/// fio issues late I/Os as soon as it can (`rate_ddir`), and starts their latency then.
 fn paced(of: &Measurement) -> Result<bool, String> {
     let mut paced = false;
     for name in ["rate", "rate_iops"] {
@@ -119,7 +119,7 @@ fn verified(of: &Measurement) -> Result<bool, String> {
     Ok(writes(of) && verify.is_some_and(|method| !["", "0", "none"].contains(&method)))
 }
 
-/// It verified, I/Os failed, and its writes may have overlapped.
+/// True if it verified, I/Os failed, and its writes may have overlapped.
 fn false_alarms(of: &Measurement) -> Result<bool, String> {
     let failed = of.total.iter().any(|result| result.errors > Some(0));
     if !failed || !verified(of)? {
@@ -148,7 +148,7 @@ fn is_asynchronous(of: &Measurement) -> Result<bool, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::{RunRecord, Severity};
 
     fn by_fio(version: &str, change: impl Fn(&mut Measurement)) -> RunRecord {
@@ -161,14 +161,14 @@ mod tests {
     }
 
     fn said(record: &RunRecord) -> String {
-        look(&RULE, record).only(Severity::Info);
+        check_rule(&RULE, record).only(Severity::Info);
         reserves(&RULE, record, 2).unwrap().why
     }
 
     #[test]
-    fn versions_and_options_with_known_defects_are_told() {
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &by_fio("3.36", |_| ())), Outcome::Clear);
+    fn versions_and_options_with_known_defects_are_reported() {
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &by_fio("3.36", |_| ())), Outcome::Clear);
         let put = |name: &'static str, value: &'static str| {
             move |of: &mut Measurement| {
                 of.workload.rw = Some("randwrite".into());
@@ -180,9 +180,9 @@ mod tests {
             let linear = said(&by_fio("3.36", put(name, "1000,500")));
             assert!(linear.contains("coordinated omission"), "{linear}");
         }
-        assert_eq!(look(&RULE, &by_fio("3.36", put("rate_iops", "0"))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &by_fio("3.36", put("rate_iops", "0"))), Outcome::Clear);
         assert!(said(&by_fio("3.36", put("verify", "crc32c"))).contains("issue 1492"));
-        assert_eq!(look(&RULE, &by_fio("3.36", put("verify", "0"))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &by_fio("3.36", put("verify", "0"))), Outcome::Clear);
         let alarm = |option: Option<&'static str>| {
             by_fio("3.36", move |of| {
                 put("verify", "crc32c")(of);
@@ -196,12 +196,12 @@ mod tests {
         assert!(!said(&alarm(None)).contains("written over each other"));
         let trims = by_fio("3.36", |of| of.total[0].direction = Direction::Trim);
         assert!(said(&trims).contains("issue 764"));
-        // Nobody says with which options it ran.
+        // Its options are not known.
         let silent = by_fio("3.36", |of| {
             of.workload.options.clear();
             of.workload.direct = None;
         });
-        assert_eq!(look(&RULE, &silent), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &silent), Outcome::CannotTell);
     }
 
     #[test]
@@ -213,9 +213,9 @@ mod tests {
             })
         };
         assert!(said(&rounded("3.16", 13_000.0)).contains("lose a carry"));
-        assert_eq!(look(&RULE, &rounded("3.16", 12_010.0)), Outcome::Clear);
-        assert_eq!(look(&RULE, &rounded("3.26", 13_000.0)), Outcome::Clear);
-        assert_eq!(look(&RULE, &rounded("", 13_000.0)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &rounded("3.16", 12_010.0)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &rounded("3.26", 13_000.0)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &rounded("", 13_000.0)), Outcome::CannotTell);
     }
 
     #[test]
@@ -229,6 +229,6 @@ mod tests {
             })
         };
         assert!(said(&completion(1)).contains("clat begins"));
-        assert_eq!(look(&RULE, &completion(32)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &completion(32)), Outcome::Clear);
     }
 }

@@ -1,24 +1,24 @@
-//! Equal drives with different firmware.
+//! Finds equal drives with different firmware.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::{Drive, Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "firmware-differs",
     severity: Severity::Warn,
     summary: "different firmware among drives of one model",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut models: BTreeMap<&str, BTreeMap<&str, Vec<&Drive>>> = BTreeMap::new();
     for drive in &host.drives {
-        let Some(model) = tally.know(&drive.name, "model", &drive.model) else { continue };
-        let Some(firmware) = tally.know(&drive.name, "firmware", &drive.firmware) else {
+        let Some(model) = tally.known_or_note(&drive.name, "model", &drive.model) else { continue };
+        let Some(firmware) = tally.known_or_note(&drive.name, "firmware", &drive.firmware) else {
             continue;
         };
         models.entry(model).or_default().entry(firmware).or_default().push(drive);
@@ -27,13 +27,13 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         if versions.values().map(Vec::len).sum::<usize>() < 2 {
             continue;
         }
-        tally.looked();
+        tally.checked();
         if versions.len() < 2 {
             continue;
         }
         let names =
             |drives: &[&Drive]| drives.iter().map(|drive| drive.name.clone()).collect::<Vec<_>>();
-        // The fewest stand out; where they are equal in number, all do.
+        // The fewest are named; all if they are equal in number.
         let most = versions.values().map(Vec::len).max().unwrap_or(0);
         let fewer = versions.values().filter(|drives| drives.len() < most);
         let mut subjects: Vec<String> = fewer.flat_map(|drives| names(drives)).collect();
@@ -63,19 +63,19 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::Fact;
 
     #[test]
     fn one_of_three_stands_out() {
-        assert_eq!(look(&RULE, &Bench::new(3).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(3).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let bench = Bench::new(3).drive(1, |d| d.firmware = known("F0".into()));
-        let outcome = look(&RULE, &bench.record());
+        let outcome = check_rule(&RULE, &bench.record());
         assert_eq!(outcome.only(Severity::Warn).subjects, ["nvme1"]);
         let other = bench.drive(1, |d| d.model = known("OTHER".into())).record();
-        assert_eq!(look(&RULE, &other), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &other), Outcome::Clear);
         let blind = Bench::new(1).drive(0, |d| d.firmware = Fact::Absent).record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

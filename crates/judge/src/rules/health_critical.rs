@@ -1,12 +1,12 @@
-//! What a drive itself calls critical.
+//! Finds drives that report a critical state.
 
 use iodyno_model::{Evidence, HealthLog, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Bits of Critical Warning (Base Specification 2.0, figure 207): what each
-/// says and how grave it is. Bit 1, temperature, is another rule's.
+/// Bits of Critical Warning (Base Specification 2.0, figure 207) with severity, meaning and reason.
+/// Bit 1, temperature, has its own rule.
 const BITS: [(u8, Severity, &str, &str); 5] = [
     (
         0,
@@ -39,18 +39,18 @@ pub(super) static RULE: Rule = Rule {
     id: "health-critical",
     severity: Severity::Fail,
     summary: "read-only, degraded reliability, spare below its threshold",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
-        if tally.know(name, "SMART log", &drive.health).is_none() {
+        if tally.known_or_note(name, "SMART log", &drive.health).is_none() {
             continue;
         }
-        tally.looked();
-        // A bit may come up during the run; none is taken back by then.
-        let logs = facts.record().snapshots.iter();
+        tally.checked();
+        // A bit may be set during the run, but not cleared.
+        let logs = context.record().snapshots.iter();
         let logs = || logs.clone().filter_map(|host| host.drive(name)?.health.get());
         let says = |log: &HealthLog, bit: u8| log.critical_warning >> bit & 1 == 1;
         let is_spent = |log: &HealthLog| log.available_spare_percent < log.spare_threshold_percent;
@@ -82,14 +82,14 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, log, look};
+    use crate::testing::{Bench, Outcome, check_rule, log};
     use iodyno_model::Fact;
 
     #[test]
     fn every_bit_has_its_severity() {
         let with = |bits| {
             let record = Bench::new(1).drive(0, |d| log(d).critical_warning = bits).record();
-            look(&RULE, &record)
+            check_rule(&RULE, &record)
         };
         assert_eq!(with(0), Outcome::Clear);
         assert_eq!(with(1 << 1), Outcome::Clear, "temperature is another rule's");
@@ -102,28 +102,28 @@ mod tests {
     #[test]
     fn spare_below_its_threshold_needs_no_bit() {
         let low = Bench::new(1).drive(0, |d| log(d).available_spare_percent = 9).record();
-        let found = look(&RULE, &low);
+        let found = check_rule(&RULE, &low);
         let found = found.only(Severity::Fail);
         assert!(found.what.contains("spare"));
         assert_eq!(found.evidence[0].value, "0x00, bit 0 not set", "the byte as the drive has it");
         let even = Bench::new(1).drive(0, |d| log(d).available_spare_percent = 10).record();
-        assert_eq!(look(&RULE, &even), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &even), Outcome::Clear);
     }
 
     #[test]
     fn the_byte_is_one_that_a_log_held() {
         let mut bits = Bench::new(1).drive(0, |d| log(d).critical_warning = 1 << 2);
         bits = bits.after(|host| log(&mut host.drives[0]).critical_warning = 1 << 3);
-        let Outcome::Findings(found) = look(&RULE, &bits.record()) else { panic!() };
+        let Outcome::Findings(found) = check_rule(&RULE, &bits.record()) else { panic!() };
         let bytes: Vec<&str> = found.iter().map(|one| one.evidence[0].value.as_str()).collect();
         assert_eq!(bytes, ["0x04, bit 2 set", "0x08, bit 3 set"], "and not 0x0c");
     }
 
     #[test]
-    fn without_root_it_cannot_tell() {
+    fn without_root_it_is_undecided() {
         let blind = |n: usize| Bench::new(n).drive(0, |d| d.health = Fact::NeedsRoot).record();
-        assert_eq!(look(&RULE, &blind(1)), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &blind(2)), Outcome::ClearBut(1));
-        assert_eq!(look(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &blind(1)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind(2)), Outcome::ClearBut(1));
+        assert_eq!(check_rule(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
     }
 }

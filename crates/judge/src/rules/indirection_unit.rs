@@ -1,23 +1,23 @@
-//! Random writes smaller than the unit in which a drive maps its flash.
+//! Qualifies random writes smaller than the drive's indirection unit.
 
 use iodyno_model::{BlockKind, Bytes, Measurement, format_count};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::measured::writes;
-use crate::place::bottoms;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::measured::{is_random, writes};
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 use crate::write_rates::rate;
 
-/// Rates of two block sizes are the same within this.
+/// Rates of two block sizes are equal within this share.
 const SAME: f64 = 0.1;
-/// Larger units than these no drive has, bytes.
+/// Largest unit of any drive, bytes.
 const LARGEST: u64 = 64 << 10;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "indirection-unit",
     summary: "random writes smaller than the unit in which the drive maps its flash",
-    look,
+    affected_by,
     what: "its random writes are smaller than the drive's unit",
     why: "Drives of much and cheap flash (QLC) map it in units of 16 KiB or more: a smaller write makes \
           the drive read, change and write a whole unit, which costs as much as writing all of it.",
@@ -25,13 +25,12 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            sheet's indirection unit; check the file system's block size.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let random = of.workload.rw.as_deref().is_some_and(|rw| rw.starts_with("rand"));
-    if !random || !writes(of) {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    if !is_random(of) || !writes(of) {
         return Ok(None);
     }
     let Some(bs) = of.workload.bs else { return Err("its block size is not known".into()) };
-    if let Some((larger, rate)) = costs_as_much(facts, of, bs) {
+    if let Some((larger, rate)) = costs_as_much(context, of, bs) {
         return Ok(Some(format!(
             "{} writes of {} a second, and as many of {}: a unit of at least that, or a limit of \
              commands",
@@ -40,8 +39,8 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
             Bytes(larger).binary()
         )));
     }
-    let host = facts.known_host()?;
-    let stated = bottoms(host, of).into_iter().find_map(|device| {
+    let host = context.known_host()?;
+    let stated = bottom_devices(host, of).into_iter().find_map(|device| {
         let unit = u64::from(device.queue.minimum_io_bytes.value()?);
         let finer =
             device.queue.physical_block_bytes.value().is_some_and(|bytes| u64::from(bytes) < unit);
@@ -54,12 +53,12 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     }))
 }
 
-/// The largest block of which as many were written in a second, by another measurement on the same
-/// targets; and how many.
-fn costs_as_much(facts: &RuleContext<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
-    let own = rate(facts, of)?;
+/// Returns the largest block size with as many writes per second, from other measurements on the
+/// same targets, and that rate.
+fn costs_as_much(context: &RuleContext<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
+    let own = rate(context, of)?;
     let off = |theirs: f64| theirs / own - 1.0;
-    let by_size = facts.write_rates.beside(of)?;
+    let by_size = context.write_rates.beside(of)?;
     let mut larger = by_size.range(..=LARGEST).rev().take_while(|(larger, _)| **larger > bs);
     let (larger, _) = larger.find(|(_, rates)| {
         let nearest = rates.partition_point(|theirs| off(*theirs) < -SAME);
@@ -71,7 +70,7 @@ fn costs_as_much(facts: &RuleContext<'_>, of: &Measurement, bs: u64) -> Option<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{Direction, Estimate, RunRecord, Severity};
 
     /// Random writes of 4 and of 16 KiB.
@@ -90,11 +89,11 @@ mod tests {
     }
 
     #[test]
-    fn small_writes_that_cost_as_much_as_large_ones_are_told() {
-        assert_eq!(look(&RULE, &writes_of([200e3, 60e3], 64)), Outcome::Clear);
-        assert_eq!(look(&RULE, &writes_of([20e3, 20e3], 1)), Outcome::Clear, "one at a time");
+    fn small_writes_as_costly_as_large_ones_are_reported() {
+        assert_eq!(check_rule(&RULE, &writes_of([200e3, 60e3], 64)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &writes_of([20e3, 20e3], 1)), Outcome::Clear, "one at a time");
         let qlc = writes_of([21e3, 20e3], 64);
-        look(&RULE, &qlc).only(Severity::Info);
+        check_rule(&RULE, &qlc).only(Severity::Info);
         let why = reserves(&RULE, &qlc, 0).unwrap().why;
         assert!(why.starts_with("21k writes of 4 KiB a second, and as many of 16 KiB"), "{why}");
         assert_eq!(reserves(&RULE, &qlc, 1), None);
@@ -102,14 +101,14 @@ mod tests {
         for of in &mut paced.measurements {
             of.workload.options.insert("rate_iops".into(), "20k".into());
         }
-        assert_eq!(look(&RULE, &paced), Outcome::Clear, "as many as were asked for");
+        assert_eq!(check_rule(&RULE, &paced), Outcome::Clear, "as many as were asked for");
         let mut large = qlc;
         large.measurements[0].workload.bs = Some(2 * LARGEST);
-        assert_eq!(look(&RULE, &large), Outcome::Clear, "no unit is as large");
+        assert_eq!(check_rule(&RULE, &large), Outcome::Clear, "no unit is as large");
     }
 
     #[test]
-    fn what_the_drive_states_is_enough() {
+    fn the_stated_unit_is_sufficient() {
         let mut stated = writes_of([200e3, 60e3], 64);
         stated.snapshots[0].blocks[0].queue.minimum_io_bytes = known(16384);
         let why = reserves(&RULE, &stated, 0).unwrap().why;

@@ -1,16 +1,16 @@
-//! Completions of many threads that one CPU has to handle.
+//! Qualifies completions of many threads on a single CPU.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::limiter::{Missing, interrupts_on_one_cpu};
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "interrupts-on-one-cpu",
     summary: "interrupts of all of a drive's queues on one CPU, though several submit",
-    look,
+    affected_by,
     what: "one CPU took the interrupts of all queues",
     why: "It handles the completions of all others: once it is busy the rate grows no more, and \
           latencies contain the way between the CPUs.",
@@ -19,17 +19,19 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            them: isolcpus or nr_cpus on the kernel's command line, irqbalance, a script.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    Ok(interrupts_on_one_cpu(facts.record(), of).map_err(|Missing(what)| what)?.map(|one| one.why))
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    Ok(interrupts_on_one_cpu(context.record(), of)
+        .map_err(|Missing(what)| what)?
+        .map(|one| one.why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, interrupts, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, interrupts, reserves};
     use iodyno_model::{RunRecord, Severity};
 
-    /// Four queues whose interrupts went to the CPUs that `cpu` says.
+    /// Four queues whose interrupts went to the CPUs given by `cpu`.
     fn run(cpu: fn(u32) -> u32, threads: u32, count: u64) -> RunRecord {
         let bench = Bench::new(1).measured().host(|host| {
             host.blocks[0].pci_function = Some("0000:10:00.0".into());
@@ -40,25 +42,25 @@ mod tests {
     }
 
     #[test]
-    fn one_cpu_for_the_queues_of_many_is_told() {
-        assert_eq!(look(&RULE, &run(|queue| queue, 8, 10_000)), Outcome::Clear);
-        // One thread, or next to none.
-        assert_eq!(look(&RULE, &run(|_| 3, 1, 10_000)), Outcome::Clear);
-        assert_eq!(look(&RULE, &run(|_| 3, 8, 10)), Outcome::Clear);
+    fn one_cpu_for_all_queues_is_reported() {
+        assert_eq!(check_rule(&RULE, &run(|queue| queue, 8, 10_000)), Outcome::Clear);
+        // One thread, or almost no interrupts.
+        assert_eq!(check_rule(&RULE, &run(|_| 3, 1, 10_000)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &run(|_| 3, 8, 10)), Outcome::Clear);
         let one = run(|_| 3, 8, 10_000);
-        look(&RULE, &one).only(Severity::Info);
+        check_rule(&RULE, &one).only(Severity::Info);
         let why = reserves(&RULE, &one, 0).unwrap().why;
         assert_eq!(why, "CPU 3 took 100 % of the interrupts of nvme0n1's 4 queues");
-        // What a cpuset does is no setting of interrupts.
-        let mut confined = one.clone();
-        for host in &mut confined.snapshots {
+        // The effect of a cpuset is not an interrupt setting.
+        let mut cpuset_group = one.clone();
+        for host in &mut cpuset_group.snapshots {
             let cpus = crate::testing::known(vec![3]);
             let group = iodyno_model::ControlGroup { cpus, ..Default::default() };
             host.control_groups = crate::testing::known(vec![group]);
         }
-        assert_eq!(look(&RULE, &confined), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &cpuset_group), Outcome::Clear);
         let mut blind = one;
         blind.snapshots.iter_mut().for_each(|host| host.interrupts.clear());
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -1,27 +1,27 @@
-//! Measurements that ended before they were precise.
+//! Finds measurements that ended before they were precise.
 
 use iodyno_model::{
     DirectionResult, EndReason, LatencyKind, Measurement, Metric, Severity, WIDTH_NOT_KNOWN,
     format_width,
 };
 
-use super::{Look, Reservation, Rule, Tally, qualify};
+use super::{Checks, Reservation, Rule, Tally, qualify};
 use crate::measured::metric;
 use crate::rule_context::RuleContext;
 use crate::tail::tail_of;
 
-/// Level of the p99's interval.
+/// Confidence level of the p99's interval.
 const LEVEL: f64 = 0.95;
 
 pub(super) static RULE: Rule = Rule {
     id: "interval-too-wide",
     severity: Severity::Info,
     summary: "measurements that reached the longest time before the precision asked for",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let look = |of: &Measurement| match widths(of) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let affected_by = |of: &Measurement| match widths(of) {
         None => Err("its interval or the precision asked for is not recorded".into()),
         Some(wide) => Ok((!wide.is_empty()).then(|| {
             let said = wide.iter().map(|Wide { of, reached, asked }| {
@@ -35,11 +35,11 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         "The figure is right within its interval, which is wider than usual: small differences mean nothing.",
         "Measure longer: check has --max-time 60, jobs have runtime=60",
     ];
-    qualify(tally, facts, look, words);
+    qualify(tally, context, affected_by, words);
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
     let wide = widths(of)?;
     let said = wide.iter().map(|Wide { of, reached, asked }| {
         let of = if of.is_empty() { "uncertainty " } else { of };
@@ -49,18 +49,17 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     (!said.is_empty()).then(|| Reservation::qualified(said.join("; ")))
 }
 
-/// An interval that is wider than asked for.
+/// An interval wider than asked for.
 struct Wide {
-    /// What of, as its sentence begins; empty: of what was measured.
+    /// Its quantity, as the sentence begins; empty: the quantity that is judged.
     of: &'static str,
-    /// Half its width as a share of the value.
+    /// Relative half-width.
     reached: f64,
-    /// The same, as it was asked for.
+    /// Relative half-width that was asked for.
     asked: f64,
 }
 
-/// The intervals that were not narrow enough when the longest time was over;
-/// `None`: not known.
+/// Returns the intervals that were too wide at the maximum time; `None`: not known.
 fn widths(of: &Measurement) -> Option<Vec<Wide>> {
     if of.end != EndReason::MaxTime {
         return Some(Vec::new());
@@ -72,7 +71,7 @@ fn widths(of: &Measurement) -> Option<Vec<Wide>> {
     Some(wide("", rate.0, rate.1).into_iter().chain(p99).collect())
 }
 
-/// A width in words.
+/// Formats a width.
 fn said(width: f64) -> String {
     match width.is_finite() {
         true => format_width(width),
@@ -80,8 +79,8 @@ fn said(width: f64) -> String {
     }
 }
 
-/// Half the width of the p99's interval as a share of it, in the
-/// direction in which it is widest; too few I/Os for one are infinitely wide.
+/// Relative half-width of the p99's interval, in the direction with the widest; infinite if there
+/// are too few I/Os.
 fn p99_width(of: &Measurement) -> Option<f64> {
     let width = |result: &DirectionResult| {
         tail_of(result, LatencyKind::Total, 99.0, LEVEL)
@@ -91,9 +90,9 @@ fn p99_width(of: &Measurement) -> Option<f64> {
     stamped.map(width).max_by(f64::total_cmp)
 }
 
-/// Half the width of the interval of what is judged and shown, reached and asked for; too few
-/// windows for an interval are infinitely wide. It was stopped on the rate, of which the mean latency
-/// is the reciprocal at a fixed depth: a second width for it beside its own would be a riddle.
+/// Relative half-width of the interval of the figure that is judged, reached and asked for;
+/// infinite if there are too few windows. The stop rule used the rate; at a fixed depth the mean
+/// latency is its reciprocal, so a second width would only confuse.
 fn own_width(of: &Measurement) -> Option<(f64, f64)> {
     let asked = of.conditions.precision_asked?;
     let result = of.total.first()?;
@@ -108,21 +107,21 @@ fn own_width(of: &Measurement) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
     use iodyno_model::{Clustering, Estimate, Histogram};
 
     #[test]
     fn a_wide_interval_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let wide = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
             let value = of.total[0].iops.unwrap().value;
             of.total[0].iops = Some(Estimate::confident(value, value * 0.9, value * 1.1, 0.95));
         });
-        look(&RULE, &wide.record()).only(Severity::Info);
+        check_rule(&RULE, &wide.record()).only(Severity::Info);
         assert!(reserves(&RULE, &wide.record(), 1).unwrap().why.contains("10 %"));
         let few = bench.clone().measurement(1, |of| {
             of.end = EndReason::MaxTime;
@@ -130,7 +129,7 @@ mod tests {
             of.total[0].latency = Histogram::default();
             (0..200).for_each(|n| of.total[0].latency.record(50_000 + n * n));
         });
-        look(&RULE, &few.record()).only(Severity::Info);
+        check_rule(&RULE, &few.record()).only(Severity::Info);
         let why = reserves(&RULE, &few.record(), 1).unwrap().why;
         assert!(why.starts_with("p99 ±"), "{why}");
         let enough = few.measurement(1, |of| {
@@ -138,7 +137,7 @@ mod tests {
             of.total[0].clustering = vec![Clustering { percent: 99.0, effect: Some(2.0) }];
         });
         assert_eq!(reserves(&RULE, &enough.record(), 1), None);
-        // Slow I/Os in clusters so large that a handful of them is all there is.
+        // Slow I/Os in clusters so large that there are only a few.
         let clustered = enough.measurement(1, |of| of.total[0].clustering[0].effect = Some(1e5));
         let why = reserves(&RULE, &clustered.record(), 1).unwrap().why;
         assert!(why.contains("not known"), "{why}");
@@ -155,7 +154,7 @@ mod tests {
                 of.conditions.precision_asked = None;
             })
         });
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         assert_eq!(reserves(&RULE, &blind.record(), 1), None);
     }
 }

@@ -1,25 +1,25 @@
-//! I/Os that failed.
+//! Finds I/Os that failed.
 
 use iodyno_model::{Caveat, Direction, Evidence, Measurement, Severity};
 
-use super::{Look, Reservation, Rule, Tally, advice, disk_is_full, finding};
+use super::{Checks, Reservation, Rule, Tally, advice, disk_is_full, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "io-errors",
     severity: Severity::Fail,
     summary: "I/Os of a measurement that failed",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    for of in &facts.record().measurements {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    for of in &context.record().measurements {
         let counted: Vec<u64> = of.total.iter().filter_map(|result| result.errors).collect();
         if counted.is_empty() {
             continue;
         }
         let errors: u64 = counted.iter().sum();
-        tally.looked();
+        tally.checked();
         if errors == 0 {
             continue;
         }
@@ -46,7 +46,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         }));
         let (why, next) = if disk_is_full(of) {
             (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
-        } else if let Some(said) = advice::zones(facts, of).filter(|_| !reads_failed(of)) {
+        } else if let Some(said) = advice::zones(context, of).filter(|_| !reads_failed(of)) {
             said
         } else {
             (
@@ -54,24 +54,24 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                 format!(
                     "See which blocks: sudo dmesg | grep -i 'error, dev'{}. Restore the data, and \
                      replace the drive if they grow",
-                    advice::drive_logs(facts, of, "error-log")
+                    advice::drive_logs(context, of, "error-log")
                 ),
             )
         };
         let title = format!("{errors} I/Os of {} failed.", of.title());
         let subjects =
-            facts.to_blame(of, |part| part.results.iter().any(|result| result.errors > Some(0)));
+            context.to_blame(of, |part| part.results.iter().any(|result| result.errors > Some(0)));
         tally.found(finding(Severity::Fail, subjects, title, evidence, why, next));
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
     let errors: u64 = of.total.iter().filter_map(|result| result.errors).sum();
     (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
 }
 
-/// Whether reads failed, or it is not known what did.
+/// Returns true if reads failed, or it is not known which I/Os did.
 fn reads_failed(of: &Measurement) -> bool {
     of.total.iter().any(|one| one.direction != Direction::Write && one.errors > Some(0))
 }
@@ -81,7 +81,7 @@ mod tests {
     use iodyno_model::{ErrorCount, JobStats};
 
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
 
     #[test]
     fn of_several_drives_at_once_those_whose_ios_failed_are_to_blame() {
@@ -89,15 +89,15 @@ mod tests {
             of.total[0].errors = Some(3);
             of.parts[1].results[0].errors = Some(3);
         });
-        let found = look(&RULE, &record.record());
+        let found = check_rule(&RULE, &record.record());
         assert_eq!(found.only(Severity::Fail).subjects, ["nvme1n1", "nvme1"]);
     }
 
     #[test]
     fn failed_ios_are_a_failure() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let errors = vec![ErrorCount {
             errno: 5,
             direction: Direction::Read,
@@ -110,7 +110,7 @@ mod tests {
                 m.account = Some(JobStats { errors, ..JobStats::default() });
             })
             .record();
-        let outcome = look(&RULE, &record);
+        let outcome = check_rule(&RULE, &record);
         let found = outcome.only(Severity::Fail);
         assert!(found.what.starts_with("3 I/Os"));
         let reads = found.evidence.iter().find(|evidence| evidence.what == "reads").unwrap();
@@ -132,10 +132,10 @@ mod tests {
                 host.blocks[0].queue.zoned = crate::testing::known("host-managed".into())
             })
         };
-        let outcome = look(&RULE, &failed(Direction::Write).record());
+        let outcome = check_rule(&RULE, &failed(Direction::Write).record());
         let found = outcome.only(Severity::Fail);
         assert!(found.why.starts_with("Its zones") && !found.next.contains("replace"), "{found:?}");
-        let outcome = look(&RULE, &failed(Direction::Read).record());
+        let outcome = check_rule(&RULE, &failed(Direction::Read).record());
         assert!(outcome.only(Severity::Fail).next.contains("replace"));
     }
 }

@@ -1,16 +1,16 @@
-//! An I/O scheduler in front of an NVMe drive.
+//! Qualifies an I/O scheduler in front of an NVMe drive.
 
 use iodyno_model::{BlockKind, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::place::bottoms;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "io-scheduler",
     summary: "an I/O scheduler other than none on an NVMe drive",
-    look,
+    affected_by,
     what: "an I/O scheduler sorted the I/O",
     why: "A scheduler takes a lock and CPU time for every I/O, and holds some back; NVMe drives have \
           queues enough to do without, and do so unless somebody set it otherwise.",
@@ -19,15 +19,17 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            and compare with such runs alone.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
-    for device in bottoms(host, of).into_iter().filter(|device| device.kind == BlockKind::Nvme) {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
+    for device in
+        bottom_devices(host, of).into_iter().filter(|device| device.kind == BlockKind::Nvme)
+    {
         match device.queue.scheduler.get() {
             // A multipath head has no queue, and so no scheduler.
             None if device.queue.nr_requests.get().is_none() => {}
             None => return Err(format!("the scheduler of {} is not known", device.name)),
             Some(scheduler) if scheduler != "none" => {
-                // What has one hardware queue gets it by default (Linux, block/elevator.c).
+                // Default of devices with one hardware queue (Linux, block/elevator.c).
                 let is_default =
                     scheduler == "mq-deadline" && device.queue.hardware_queues.get() == Some(&1);
                 let whose = match is_default {
@@ -45,7 +47,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{Fact, Severity};
 
     #[test]
@@ -57,10 +59,10 @@ mod tests {
             });
             bench.record()
         };
-        assert_eq!(look(&RULE, &with(known("none".into()), BlockKind::Nvme)), Outcome::Clear);
-        assert_eq!(look(&RULE, &with(known("bfq".into()), BlockKind::Scsi)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(known("none".into()), BlockKind::Nvme)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(known("bfq".into()), BlockKind::Scsi)), Outcome::Clear);
         let tripped = with(known("bfq".into()), BlockKind::Nvme);
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert_eq!(reserves(&RULE, &tripped, 0).unwrap().why, "bfq on nvme0n1");
         let by_default = Bench::new(1).measured().host(|host| {
             host.blocks[0].queue.scheduler = known("mq-deadline".into());
@@ -68,6 +70,6 @@ mod tests {
         });
         let why = reserves(&RULE, &by_default.record(), 0).unwrap().why;
         assert!(why.contains("the kernel's own choice"), "{why}");
-        assert_eq!(look(&RULE, &with(Fact::Absent, BlockKind::Nvme)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with(Fact::Absent, BlockKind::Nvme)), Outcome::CannotTell);
     }
 }

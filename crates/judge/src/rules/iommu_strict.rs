@@ -1,15 +1,15 @@
-//! An IOMMU that makes every I/O wait.
+//! Finds drives behind an IOMMU in strict mode.
 
 use iodyno_model::{Host, Severity};
 
-use super::{Affected, Look, Rule, Tally};
+use super::{Affected, Checks, Rule, Tally};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "iommu-strict",
     severity: Severity::Info,
     summary: "drives behind an IOMMU in strict mode, which costs CPU time for every I/O",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
@@ -17,27 +17,28 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut address: Option<&String> = None;
     for drive in host.drives.iter().filter(|drive| !drive.links.is_empty()) {
         let name = &drive.name;
-        // Absent: nothing is translated.
+        // Absent: no translation.
         let Some(iommu) = drive.iommu.get() else {
             match drive.iommu.why_unknown() {
                 Some(why) if drive.iommu != iodyno_model::Fact::Absent => {
                     tally.unknown(name, format!("its IOMMU: {why}"));
                 }
-                _ => tally.looked(),
+                _ => tally.checked(),
             }
             continue;
         };
-        let Some(strict) = tally.know(name, "whether its IOMMU is strict", &iommu.strict) else {
+        let Some(strict) = tally.known_or_note(name, "whether its IOMMU is strict", &iommu.strict)
+        else {
             continue;
         };
-        tally.looked();
+        tally.checked();
         if *strict {
             let domain = iommu.domain.get().map_or("", String::as_str);
             address = address.or(drive.address.get());
             affected.add(name.clone(), format!("domain {domain}"), vec![name.clone()]);
         }
     }
-    affected.tell(
+    affected.report(
         tally,
         "the IOMMU forgets every mapping at once (strict mode)",
         "Each I/O waits until the IOMMU's caches are emptied of its buffer: at many IOPS that is CPU time, and a \
@@ -54,25 +55,25 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::{Fact, Iommu};
 
     #[test]
-    fn strict_mode_is_told_once_for_all_drives() {
+    fn strict_mode_is_reported_once_for_all_drives() {
         let with = |strict: Fact<bool>| {
             let iommu = Iommu { group: 7, domain: known("DMA".into()), strict };
             (0..2).fold(Bench::new(2), |bench, n| {
                 bench.drive(n, |drive| drive.iommu = known(iommu.clone()))
             })
         };
-        assert_eq!(look(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
         // No IOMMU.
-        assert_eq!(look(&RULE, &Bench::new(2).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &with(known(false)).record()), Outcome::Clear);
-        let strict = look(&RULE, &with(known(true)).record());
+        assert_eq!(check_rule(&RULE, &Bench::new(2).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(known(false)).record()), Outcome::Clear);
+        let strict = check_rule(&RULE, &with(known(true)).record());
         assert_eq!(strict.only(Severity::Info).subjects, ["nvme0", "nvme1"]);
-        assert_eq!(look(&RULE, &with(Fact::Absent).record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with(Fact::Absent).record()), Outcome::CannotTell);
         let unread = Bench::new(1).drive(0, |drive| drive.iommu = Fact::NeedsRoot);
-        assert_eq!(look(&RULE, &unread.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &unread.record()), Outcome::CannotTell);
     }
 }

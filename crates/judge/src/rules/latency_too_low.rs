@@ -1,15 +1,15 @@
-//! Latencies below what any device has.
+//! Finds latencies below those of any device.
 
 use iodyno_model::{Direction, Measurement, format_duration_ns};
 
-use super::{Affected, Look, Reservation, Rule, Tally, page_cache};
+use super::{Affected, Checks, Reservation, Rule, Tally, page_cache};
 use crate::measured::is_fio;
-use crate::place::stacked;
+use crate::place::stacked_devices;
 use crate::rule_context::RuleContext;
 
-/// No NVMe drive answers sooner, ns, whatever it is made of: ringing the doorbell, fetching the
-/// command, moving the data and the completion are four ways over PCIe, at some 0.4 us each, besides
-/// its own time. An Optane P5800X, the fastest, states 5 us.
+/// Minimum latency of any NVMe drive, ns: doorbell, command fetch, data and completion are four
+/// transfers over PCIe at some 0.4 us each, plus the drive's own time. An Optane P5800X, the
+/// fastest, states 5 us.
 const LEAST_NS: f64 = 3000.0;
 
 const SAYS: &str = "its I/Os took less time than any device needs";
@@ -21,75 +21,75 @@ pub(super) static RULE: Rule = Rule {
     id: "latency-too-low",
     severity: iodyno_model::Severity::Info,
     summary: "latencies below what any device has",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
-    for (_, of) in facts.finished() {
+    for (_, of) in context.finished() {
         let Some(_) = of.total.iter().find_map(|result| result.mean_latency()) else {
             tally.unknown(of.title(), "its latency is not known");
             continue;
         };
-        tally.looked();
-        if let Some(ns) = too_low(facts, of) {
-            affected.add(of.title(), format_duration_ns(ns), facts.subjects(of));
+        tally.checked();
+        if let Some(ns) = too_low(context, of) {
+            affected.add(of.title(), format_duration_ns(ns), context.subjects(of));
         }
     }
-    affected.tell(tally, SAYS, WHY, NEXT);
+    affected.report(tally, SAYS, WHY, NEXT);
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
-    let ns = too_low(facts, of).filter(|_| of.failure().is_none())?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    let ns = too_low(context, of).filter(|_| of.failure().is_none())?;
     let mean = format_duration_ns(ns);
     Some(Reservation::invalid(format!("a mean latency of {mean} is that of no device")))
 }
 
-/// The mean latency where it is too low, ns. What is told already, by page-cache and
-/// target-qualified, is not told again.
-fn too_low(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
-    let told = matches!(page_cache::look(facts, of), Ok(Some(_)))
+/// Returns the mean latency if it is too low, ns; `None` if page-cache or target-qualified already
+/// report it.
+fn too_low(context: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
+    let reported = matches!(page_cache::affected_by(context, of), Ok(Some(_)))
         || !of.conditions.target_remarks.is_empty()
-        || facts
+        || context
             .host()
-            .is_some_and(|host| stacked(host, of).iter().any(|one| one.memory().is_some()));
-    // Of what is submitted together the time until the completion is only a part.
+            .is_some_and(|host| stacked_devices(host, of).iter().any(|one| one.memory().is_some()));
+    // For I/Os submitted together, the time until completion is only a part.
     let sync = !is_fio(of) || of.workload.iodepth.is_none_or(|depth| depth <= 1);
     let means = of.total.iter().filter(|result| result.direction != Direction::Trim);
     let means = means.filter_map(|result| {
         let (kind, mean) = result.mean_latency()?;
         (sync || kind == iodyno_model::LatencyKind::Total).then_some(mean.value)
     });
-    means.reduce(f64::min).filter(|ns| !told && (1.0..LEAST_NS).contains(ns))
+    means.reduce(f64::min).filter(|ns| !reported && (1.0..LEAST_NS).contains(ns))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::{BlockKind, Estimate, Severity};
 
     #[test]
-    fn what_no_device_can_is_invalid() {
+    fn impossible_latencies_are_invalid() {
         let with = |ns: f64| {
             Bench::new(1).measured().measurement(2, |of| {
                 of.total[0].latency_mean = Some(Estimate::bare(ns));
                 of.source = "fio 3.36".into();
             })
         };
-        assert_eq!(look(&RULE, &with(4900.0).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(4900.0).record()), Outcome::Clear);
         let memory = with(900.0);
-        look(&RULE, &memory.record()).only(Severity::Info);
+        check_rule(&RULE, &memory.record()).only(Severity::Info);
         let found = reserves(&RULE, &memory.record(), 2).unwrap();
         assert_eq!(found.validity, iodyno_model::Validity::Invalid);
         assert_eq!(found.why, "a mean latency of 900 ns is that of no device");
         assert_eq!(reserves(&RULE, &memory.record(), 0), None);
         let cached = memory.clone().measurement(2, |of| of.workload.direct = Some(false));
-        assert_eq!(look(&RULE, &cached.record()), Outcome::Clear, "page-cache tells");
+        assert_eq!(check_rule(&RULE, &cached.record()), Outcome::Clear, "page-cache tells");
         let zram = memory.host(|host| host.blocks[0].kind = BlockKind::Zram);
-        assert_eq!(look(&RULE, &zram.record()), Outcome::Clear, "target-qualified tells");
+        assert_eq!(check_rule(&RULE, &zram.record()), Outcome::Clear, "target-qualified tells");
         let blind = each(Bench::new(1).measured(), |of| of.total[0].latency_mean = None);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

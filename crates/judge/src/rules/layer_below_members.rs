@@ -1,8 +1,8 @@
-//! Arrays and volumes that give less than their members should together.
+//! Finds arrays and volumes that are slower than their members should be together.
 
 use iodyno_model::{Estimate, Evidence, Measurement, Metric, Severity, format_count};
 
-use super::{Look, Rule, Tally, array_degraded, finding, stripe_cache};
+use super::{Checks, Rule, Tally, array_degraded, finding, stripe_cache};
 use crate::against_claim::found_limiters;
 use crate::ceiling::{Bound, ceilings, gain, sheet_rate};
 use crate::claims::claim_of;
@@ -14,36 +14,36 @@ use crate::place::Place;
 use crate::rule_context::RuleContext;
 use crate::shape::Shape;
 
-/// A layer that gives this share of what it should does so.
+/// A layer is fine from this share of its expected rate on.
 const FINE: f64 = 0.9;
 
 pub(super) static RULE: Rule = Rule {
     id: "layer-below-members",
     severity: Severity::Warn,
     summary: "arrays and striped volumes that give less than their level makes of their members",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let record = facts.record();
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let record = context.record();
     let count = record.measurements.len();
     let cases: Vec<Case<'_>> = (0..count).filter_map(|index| Case::of(record, index)).collect();
     for case in cases.iter().filter(|case| is_meant(case)) {
         let of = case.of_run();
-        match expected(facts, case, &cases) {
+        match expected(context, case, &cases) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(expected) => {
-                tally.looked();
+                tally.checked();
                 if case.rate.high() < FINE * expected.rate.low() {
-                    tally.found(short(facts, case, &expected));
+                    tally.found(short(context, case, &expected));
                 }
             }
         }
     }
 }
 
-/// A layer of the kernel's over several devices, with more than one I/O at a
-/// time, which one member alone answers, as fast as it goes. A card's arrays are weighed with the card.
+/// Returns true for a kernel layer over several devices, at full speed and with more than one I/O
+/// at a time, since a single one only uses one member. A card's arrays are judged as the card.
 fn is_meant(case: &Case<'_>) -> bool {
     let of = case.of_run();
     case.layer.is_some()
@@ -54,33 +54,33 @@ fn is_meant(case: &Case<'_>) -> bool {
         && !unwritten(of)
 }
 
-/// What a layer should give, and where that comes from.
+/// Expected rate of a layer, and its source.
 struct Expected {
     rate: Estimate,
-    /// Of its slowest member, and what told it.
+    /// Rate of the slowest member, and its source.
     member: (f64, String),
-    /// The members were measured in this run; else data sheets tell of them.
+    /// The members were measured in this run; else data sheets are used.
     measured: bool,
-    /// Outstanding I/Os with which a member gave that, where it was measured.
+    /// Outstanding I/Os of the slowest member, if it was measured.
     outstanding: Option<u32>,
-    /// So many times what the slowest gives.
+    /// Multiple of the slowest member.
     times: f64,
-    /// What bounds it below that: links.
+    /// Links that bound the rate below that.
     bound: Option<String>,
 }
 
 fn expected(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     case: &Case<'_>,
     all: &[Case<'_>],
 ) -> Result<Expected, String> {
     let times = gain(case).ok_or("what its layers make of such I/O is not known")?.expected;
-    let mut expected = measured(case, all).or_else(|| claimed(facts, case)).ok_or(
+    let mut expected = measured(case, all).or_else(|| claimed(context, case)).ok_or(
         "its members were not measured alone, and not of all of them a data sheet is known",
     )?;
     expected.rate = expected.rate.scaled(times);
     expected.times = times;
-    let bounds = ceilings(case, all, facts.question.claims);
+    let bounds = ceilings(case, all, context.question.claims);
     let links = bounds.iter().filter(|one| matches!(one.bound, Bound::Link | Bound::SharedLink));
     if let Some(link) = links.min_by(|a, b| a.low.total_cmp(&b.low))
         && link.low < expected.rate.low()
@@ -91,7 +91,7 @@ fn expected(
     Ok(expected)
 }
 
-/// The slowest of its members, where this run measured each alone.
+/// The slowest of its members, if this run measured each alone.
 fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
     let shape = Shape::of(&case.of_run().workload);
     let alone = |other: &&Case<'_>| {
@@ -119,13 +119,13 @@ fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
     })
 }
 
-/// The slowest of its members by their data sheets, where each has one.
-fn claimed(facts: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
+/// The slowest of its members by data sheet, if each has one.
+fn claimed(context: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
     if case.drives.len() != case.drive_count || case.virtual_disk.is_some() {
         return None;
     }
     let sheets = case.drives.iter().map(|drive| {
-        let sheet = claim_of(facts.question.claims, drive)?;
+        let sheet = claim_of(context.question.claims, drive)?;
         Some((sheet_rate(case, sheet)?, sheet))
     });
     let sheets: Vec<_> = sheets.collect::<Option<_>>()?;
@@ -140,26 +140,26 @@ fn claimed(facts: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
     })
 }
 
-fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
+fn short(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
     let of = case.of_run();
     let layer = case.layer.as_deref().unwrap_or("layer");
     let share = percent(case.rate.value / expected.rate.value);
-    let (member, told_by) = &expected.member;
+    let (member, source) = &expected.member;
     let mut evidence = vec![
         Evidence::new("measured", figures::estimate(case.metric, &case.rate)),
         Evidence::new("expected", figures::value(case.metric, expected.rate.value)),
-        Evidence::new(told_by.clone(), figures::value(case.metric, *member)),
+        Evidence::new(source.clone(), figures::value(case.metric, *member)),
         Evidence::new(
             format!("{layer} of {}", case.drive_count),
             format!("x {}", format_count(expected.times)),
         ),
     ];
     evidence.extend(expected.bound.iter().map(|what| Evidence::new("bounded by", what.clone())));
-    let beside = beside(facts, case, expected);
-    evidence.extend(beside.iter().map(|why| Evidence::new("beside", why.clone())));
-    // A sheet's conditions are seldom those of a machine's array.
+    let other_causes = other_causes(context, case, expected);
+    evidence.extend(other_causes.iter().map(|why| Evidence::new("beside", why.clone())));
+    // A sheet's conditions are rarely those of an array in use.
     let severity = if expected.measured { Severity::Warn } else { Severity::Info };
-    let next = match beside.is_empty() {
+    let next = match other_causes.is_empty() {
         true => format!(
             "Measure the members at once without the layer (iodyno check {} --busy where they are in use): \
              if they give more together, the layer is what limits; iodyno explain {} looks further.",
@@ -170,7 +170,7 @@ fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyn
     };
     finding(
         severity,
-        facts.subjects(of),
+        context.subjects(of),
         format!("{}: {share} of what a {layer} should make of its members.", of.title()),
         evidence,
         "The drives below could give more: their layer, its settings, or one slow member costs the rest.",
@@ -178,26 +178,26 @@ fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyn
     )
 }
 
-/// What else may have held it back.
-fn beside(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
+/// Other possible causes.
+fn other_causes(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
     let of: &Measurement = case.of_run();
-    // That there are layers is what is judged.
+    // The layers themselves are what is judged.
     let place = Place { whole: true, ..Place::default() };
-    let mut beside = found_limiters(&facts.index, of, &place);
+    let mut other_causes = found_limiters(&context.index, of, &place);
     let (asked, alone) = (case.outstanding(), expected.outstanding);
     if let (Some(asked), Some(alone)) = (asked, alone)
         && f64::from(asked) < f64::from(alone) * expected.times
     {
-        beside.push(format!(
+        other_causes.push(format!(
             "{asked} I/Os were outstanding, and {alone} on the member alone: too few for all members"
         ));
     }
-    beside.extend(array_degraded::affected(facts, of).ok().flatten());
-    beside.extend(stripe_cache::look(facts, of).ok().flatten());
-    beside
+    other_causes.extend(array_degraded::degraded_or_syncing(context, of).ok().flatten());
+    other_causes.extend(stripe_cache::affected_by(context, of).ok().flatten());
+    other_causes
 }
 
-/// The names of the devices under it, as they are typed.
+/// Names of the devices below it, separated by blanks.
 fn members(case: &Case<'_>) -> String {
     let names = crate::place::devices(case.host(), case.of_run());
     names.join(" ")
@@ -206,11 +206,11 @@ fn members(case: &Case<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, scale, set_written, stack};
+    use crate::testing::{Bench, Outcome, check_rule, scale, set_written, stack};
     use iodyno_model::{MdArray, RunRecord, WrittenState};
 
-    /// Two drives measured alone, and an array on them: `seq-read` and
-    /// `rand-read` that give `factor` times what the two drives gave at once.
+    /// Two drives measured alone, and an array on them whose `seq-read` and `rand-read` have
+    /// `factor` times the rate of the two drives at once.
     fn array(level: &str, factor: f64) -> RunRecord {
         let bench = Bench::new(2).measured().host(|host| {
             stack(host, MdArray { level: level.into(), ..MdArray::default() });
@@ -230,38 +230,38 @@ mod tests {
     #[test]
     fn a_layer_is_held_against_its_slowest_member() {
         let rule = &RULE;
-        assert_eq!(look(rule, &Bench::new(2).measured().record()), Outcome::NotApplicable);
-        assert_eq!(look(rule, &array("raid0", 1.0)), Outcome::Clear);
-        assert_eq!(look(rule, &array("raid5", 0.95)), Outcome::Clear);
-        let Outcome::Findings(short) = look(rule, &array("raid0", 0.5)) else { panic!() };
+        assert_eq!(check_rule(rule, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(rule, &array("raid0", 1.0)), Outcome::Clear);
+        assert_eq!(check_rule(rule, &array("raid5", 0.95)), Outcome::Clear);
+        let Outcome::Findings(short) = check_rule(rule, &array("raid0", 0.5)) else { panic!() };
         assert_eq!(short.len(), 2);
         assert!(short.iter().all(|found| found.severity == Severity::Warn));
         assert_eq!(short[0].what, "seq-read md0: 50 % of what a raid0 should make of its members.");
         assert!(short[0].next.contains("iodyno check nvme0n1 nvme1n1"), "{}", short[0].next);
-        // A slow member is all that a stripe can be.
+        // A stripe is as slow as its slowest member.
         let mut slow = array("raid0", 0.5);
         scale(&mut slow.measurements[3], 0.5);
         scale(&mut slow.measurements[4], 0.5);
-        assert_eq!(look(rule, &slow), Outcome::Clear);
+        assert_eq!(check_rule(rule, &slow), Outcome::Clear);
         let mut empty = array("raid0", 0.5);
         empty.measurements.iter_mut().for_each(|of| set_written(of, WrittenState::Unwritten));
-        assert_eq!(look(rule, &empty), Outcome::NotApplicable);
+        assert_eq!(check_rule(rule, &empty), Outcome::NotApplicable);
         let set = |of: &mut Measurement, option: &str, value: &str| {
             of.workload.options.insert(option.into(), value.into());
         };
         let mut paced = array("raid0", 0.5);
         paced.measurements.iter_mut().for_each(|of| set(of, "rate_iops", "5000"));
-        assert_eq!(look(rule, &paced), Outcome::NotApplicable);
-        // Members that did something else are none of it: their data sheets tell.
+        assert_eq!(check_rule(rule, &paced), Outcome::NotApplicable);
+        // Members with another workload do not count: their data sheets are used.
         let mut other = array("raid0", 0.5);
         other.measurements[..6].iter_mut().for_each(|of| set(of, "fsync", "1"));
-        let Outcome::Findings(found) = look(rule, &other) else { panic!() };
+        let Outcome::Findings(found) = check_rule(rule, &other) else { panic!() };
         assert!(found.iter().all(|found| found.severity == Severity::Info), "{found:?}");
     }
 
     #[test]
     fn a_mirror_may_read_a_sequence_from_one_copy() {
-        let Outcome::Findings(found) = look(&RULE, &array("raid1", 0.5)) else { panic!() };
+        let Outcome::Findings(found) = check_rule(&RULE, &array("raid1", 0.5)) else { panic!() };
         let [random] = found.as_slice() else { panic!("{found:?}") };
         assert!(random.what.starts_with("rand-read"), "{random:?}");
     }
@@ -270,25 +270,26 @@ mod tests {
     fn sheets_stand_in_for_members_and_weigh_less() {
         let mut record = array("raid0", 0.5);
         record.measurements.drain(..6);
-        let Outcome::Findings(found) = look(&RULE, &record) else { panic!() };
+        let Outcome::Findings(found) = check_rule(&RULE, &record) else { panic!() };
         assert!(found.iter().all(|found| found.severity == Severity::Info), "{found:?}");
         for drive in &mut record.snapshots[0].drives {
             drive.model = crate::testing::known("X".into());
         }
-        assert_eq!(look(&RULE, &record), Outcome::CannotTell);
-        // What such a layer makes of its members nobody knows.
-        assert_eq!(look(&RULE, &array("linear", 0.5)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &record), Outcome::CannotTell);
+        // The expected rate of such a layer is not known.
+        assert_eq!(check_rule(&RULE, &array("linear", 0.5)), Outcome::CannotTell);
     }
 
     #[test]
-    fn what_else_held_it_back_is_named() {
+    fn other_causes_are_named() {
         let mut shallow = array("raid0", 0.5);
         shallow.measurements[7].conditions.depth_asked = Some(64);
         shallow.measurements.remove(6);
-        let outcome = look(&RULE, &shallow);
+        let outcome = check_rule(&RULE, &shallow);
         let found = outcome.only(Severity::Warn);
-        let beside = found.evidence.iter().any(|one| one.value.contains("too few for all members"));
-        assert!(beside && found.next.contains("beside"), "{found:?}");
+        let other_causes =
+            found.evidence.iter().any(|one| one.value.contains("too few for all members"));
+        assert!(other_causes && found.next.contains("beside"), "{found:?}");
     }
 
     #[test]
@@ -303,6 +304,6 @@ mod tests {
         }
         record.measurements.remove(7);
         // 6800 of 7094 MB/s.
-        assert_eq!(look(&RULE, &record), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &record), Outcome::Clear);
     }
 }

@@ -1,30 +1,30 @@
-//! Namespaces with a slower LBA format than they could have.
+//! Finds namespaces with a slower LBA format than available.
 
 use iodyno_model::{Evidence, Host, LbaFormat, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Relative Performance (NVM Command Set Specification 1.0, figure 98).
+/// Names of Relative Performance (NVM Command Set Specification 1.0, figure 98).
 const PERFORMANCE: [&str; 4] = ["best", "better", "good", "degraded"];
 
 pub(super) static RULE: Rule = Rule {
     id: "lba-format",
     severity: Severity::Info,
     summary: "namespaces formatted with a slower LBA format than offered",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for namespace in host.drives.iter().flat_map(|drive| &drive.namespaces) {
         let name = &namespace.name;
-        let identified = tally.know(name, "Identify Namespace", &namespace.identify);
+        let identified = tally.known_or_note(name, "Identify Namespace", &namespace.identify);
         let Some(identified) = identified else { continue };
         let (Some(used), Some(best)) = (identified.format(), identified.best_format()) else {
             tally.unknown(name, "Identify Namespace names a format that it does not list");
             continue;
         };
-        tally.looked();
+        tally.checked();
         if best.relative_performance >= used.relative_performance {
             continue;
         }
@@ -58,7 +58,7 @@ fn words(format: &LbaFormat) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look};
+    use crate::testing::{Bench, Outcome, check_rule};
     use iodyno_model::{Drive, Fact, IdentifyNamespace};
 
     fn identified(drive: &mut Drive) -> &mut IdentifyNamespace {
@@ -70,18 +70,18 @@ mod tests {
 
     #[test]
     fn a_slower_format_is_worth_knowing() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let slow = Bench::new(1).drive(0, |d| identified(d).format_in_use = 0).record();
-        let outcome = look(&RULE, &slow);
+        let outcome = check_rule(&RULE, &slow);
         assert!(outcome.only(Severity::Info).next.contains("/dev/nvme0n1 --lbaf=1"));
         let even = Bench::new(1).drive(0, |d| {
             identified(d).format_in_use = 0;
             identified(d).formats[0].relative_performance = 0;
         });
-        assert_eq!(look(&RULE, &even.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &even.record()), Outcome::Clear);
         let odd = Bench::new(1).drive(0, |d| identified(d).format_in_use = 9).record();
-        assert_eq!(look(&RULE, &odd), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &odd), Outcome::CannotTell);
         let blind = Bench::new(1).drive(0, |d| d.namespaces[0].identify = Fact::NeedsRoot).record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

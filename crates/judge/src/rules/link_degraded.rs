@@ -1,36 +1,36 @@
-//! Links that were trained below what both of their ends can do.
+//! Finds links trained below what both ends can do.
 
 use iodyno_model::{
     Evidence, Finding, Host, Link, LinkState, RunRecord, Severity, format_mb_per_s,
 };
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
-/// So many equal bays that are equally narrow are rather built so than broken.
+/// This many equal bays with equally slow links are built like that rather than broken.
 const BAYS: usize = 3;
 
 pub(super) static RULE: Rule = Rule {
     id: "link-degraded",
     severity: Severity::Fail,
     summary: "links trained below what both ends can do, read again under load",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
-    let record = facts.record();
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+    let record = context.record();
     let mut degraded = Vec::new();
     for link in links::real(host) {
         let Some((state, loaded)) = links::state(record, link) else {
-            tally.know(link.name(), "link in use", &link.current);
+            tally.known_or_note(link.name(), "link in use", &link.current);
             continue;
         };
         let Some(able) = link.able() else {
             tally.unknown(link.name(), "what both ends of the link are able to");
             continue;
         };
-        tally.looked();
+        tally.checked();
         if links::is_less(state, able) && !set_by_firmware(link, state, able) {
             degraded.push((link, state, able, loaded));
         }
@@ -42,18 +42,18 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for (link, state, able, loaded) in broken {
         tally.found(one_broken(host, link, state, able, loaded));
     }
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     for (link, state, able, _) in by_design {
         let bays = equal_bays(record, host, link, state, able);
-        if bays.iter().all(|bay| told.contains(bay)) {
+        if bays.iter().all(|bay| reported.contains(bay)) {
             continue;
         }
         tally.found(narrow_bays(&bays, state, able));
-        told.extend(bays);
+        reported.extend(bays);
     }
 }
 
-/// It runs at the speed that was set as its target: another rule's.
+/// Returns true if it runs at its configured target speed, which has its own rule.
 fn set_by_firmware(link: &Link, state: LinkState, able: LinkState) -> bool {
     state.width >= able.width
         && link
@@ -63,8 +63,8 @@ fn set_by_firmware(link: &Link, state: LinkState, able: LinkState) -> bool {
             .is_some_and(|target| *target < able.generation && state.generation >= *target)
 }
 
-/// The drives of the model on this link, if all of them have links of their
-/// own that are equally able and trained equally low; else none.
+/// Returns the drives of the model on this link, if all of them have links of equal capability
+/// trained equally low; else none.
 fn equal_bays(
     record: &RunRecord,
     host: &Host,
@@ -158,17 +158,17 @@ fn narrow_bays(bays: &[String], state: LinkState, able: LinkState) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::Fact;
 
     const LOW: LinkState = LinkState { generation: 3, width: 2 };
 
     #[test]
     fn a_link_below_both_ends_fails() {
-        assert_eq!(look(&RULE, &Bench::new(2).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(2).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(0).record()), Outcome::NotApplicable);
         let record = Bench::new(2).link(1, |link| link.current = known(LOW)).record();
-        let outcome = look(&RULE, &record);
+        let outcome = check_rule(&RULE, &record);
         let found = outcome.only(Severity::Fail);
         assert_eq!(found.subjects, ["nvme1", "0000:11:00.0"]);
         assert!(found.what.contains("Gen3 x2") && found.what.contains("Gen4 x4"));
@@ -177,19 +177,19 @@ mod tests {
             link.device.max_generation = known(3);
             link.port.max_width = known(2);
         });
-        assert_eq!(look(&RULE, &able.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &able.record()), Outcome::Clear);
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_judged() {
+    fn unreadable_links_are_not_judged() {
         let state = Bench::new(1).link(0, |link| link.current = Fact::Absent).record();
-        assert_eq!(look(&RULE, &state), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &state), Outcome::CannotTell);
         let able = Bench::new(2).link(0, |link| link.port.max_width = Fact::Absent).record();
-        assert_eq!(look(&RULE, &able), Outcome::ClearBut(1));
+        assert_eq!(check_rule(&RULE, &able), Outcome::ClearBut(1));
         let cloud = Bench::new(1)
             .drive(0, |drive| drive.virtual_disk = Some("a cloud".into()))
             .link(0, |link| link.current = known(LOW));
-        assert_eq!(look(&RULE, &cloud.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &cloud.record()), Outcome::NotApplicable);
     }
 
     #[test]
@@ -199,12 +199,12 @@ mod tests {
             host.links[0].current = known(LinkState { generation: 4, width: 4 });
         });
         record = record.measurement(0, |of| of.under_load = Some(1));
-        assert_eq!(look(&RULE, &record.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &record.record()), Outcome::Clear);
         let loaded = Bench::new(1)
             .measured()
             .after(|host| host.links[0].current = known(LOW))
             .measurement(0, |of| of.under_load = Some(1));
-        let outcome = look(&RULE, &loaded.record());
+        let outcome = check_rule(&RULE, &loaded.record());
         assert_eq!(outcome.only(Severity::Fail).evidence[0].what, "in use under load");
     }
 
@@ -213,12 +213,12 @@ mod tests {
         let narrow = |count: usize| {
             (0..count).fold(Bench::new(3), |bench, n| bench.link(n, |l| l.current = known(LOW)))
         };
-        let all = look(&RULE, &narrow(3).record());
+        let all = check_rule(&RULE, &narrow(3).record());
         assert_eq!(all.only(Severity::Warn).subjects, ["nvme0", "nvme1", "nvme2"]);
-        let Outcome::Findings(two) = look(&RULE, &narrow(2).record()) else { panic!() };
+        let Outcome::Findings(two) = check_rule(&RULE, &narrow(2).record()) else { panic!() };
         assert!(two.len() == 2 && two.iter().all(|found| found.severity == Severity::Fail));
         let pair = (0..2).fold(Bench::new(2), |bench, n| bench.link(n, |l| l.current = known(LOW)));
-        let Outcome::Findings(pair) = look(&RULE, &pair.record()) else { panic!() };
+        let Outcome::Findings(pair) = check_rule(&RULE, &pair.record()) else { panic!() };
         assert!(
             pair.iter().all(|found| found.severity == Severity::Fail),
             "two may both be broken"
@@ -232,7 +232,7 @@ mod tests {
                 link.port.target_generation = known(3);
                 link.current = known(LinkState { generation: 3, width });
             });
-            look(&RULE, &record.record())
+            check_rule(&RULE, &record.record())
         };
         assert_eq!(set(4), Outcome::Clear);
         set(2).only(Severity::Fail);

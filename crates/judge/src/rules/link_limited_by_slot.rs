@@ -1,8 +1,8 @@
-//! Drives that could do more than where they are put.
+//! Finds drives that can do more than their slot.
 
 use iodyno_model::{Evidence, Host, Link, LinkState, Severity, format_mb_per_s};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "link-limited-by-slot",
     severity: Severity::Warn,
     summary: "drives that can do more than their slot, or an uplink above it",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
@@ -19,8 +19,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let Some(own) = path.last() else { continue };
         let name = &drive.name;
         let generation =
-            tally.know(name, "the drive's link generation", &own.device.max_generation);
-        let width = tally.know(name, "the drive's link width", &own.device.max_width);
+            tally.known_or_note(name, "the drive's link generation", &own.device.max_generation);
+        let width = tally.known_or_note(name, "the drive's link width", &own.device.max_width);
         let (Some(generation), Some(width)) = (generation, width) else { continue };
         let drive_able = LinkState { generation: *generation, width: *width };
         let ables: Option<Vec<(&Link, LinkState)>> =
@@ -32,7 +32,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             tally.unknown(name, "what the ports above the drive are able to");
             continue;
         };
-        tally.looked();
+        tally.checked();
         if links::raw(able) >= links::raw(drive_able) {
             continue;
         }
@@ -73,25 +73,25 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, link, look};
+    use crate::testing::{Bench, Outcome, check_rule, known, link};
     use iodyno_model::Fact;
 
     #[test]
     fn a_slot_or_uplink_below_the_drive_is_a_warning() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let slot = Bench::new(1).link(0, |link| link.port.max_generation = known(3));
-        assert!(look(&RULE, &slot.record()).only(Severity::Warn).what.contains("its slot"));
+        assert!(check_rule(&RULE, &slot.record()).only(Severity::Warn).what.contains("its slot"));
         let uplink = Bench::new(1).host(|host| {
             let mut up = link("0000:00:01.0", "0000:01:00.0");
             up.port.max_width = known(2);
             host.links.push(up);
             host.drives[0].links.insert(0, "0000:01:00.0".into());
         });
-        let outcome = look(&RULE, &uplink.record());
+        let outcome = check_rule(&RULE, &uplink.record());
         assert!(outcome.only(Severity::Warn).what.contains("uplink 0000:01:00.0"));
         let wide = Bench::new(1).link(0, |link| link.port.max_width = known(16));
-        assert_eq!(look(&RULE, &wide.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &wide.record()), Outcome::Clear);
         let blind = Bench::new(1).link(0, |link| link.port.max_width = Fact::Absent);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

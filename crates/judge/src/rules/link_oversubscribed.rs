@@ -1,8 +1,8 @@
-//! Uplinks that several drives share and that carry less than those could send.
+//! Finds uplinks shared by several drives that carry less than these can send.
 
 use iodyno_model::{Drive, Evidence, Host, Link, Measurement, Metric, Severity, format_mb_per_s};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::claims::claim_of;
 use crate::figures::percent;
 use crate::limiter::figure;
@@ -12,20 +12,20 @@ use crate::measured::metric;
 use crate::place::shared_drives;
 use crate::rule_context::RuleContext;
 
-/// Below this ratio nobody notices.
+/// Below this ratio it is not noticeable.
 const RATIO: f64 = 1.05;
 
 pub(super) static RULE: Rule = Rule {
     id: "link-oversubscribed",
     severity: Severity::Warn,
     summary: "uplinks that carry less than the links of the drives that share them",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for link in shared(host) {
         match uplink(host, link) {
-            Some(_) => tally.looked(),
+            Some(_) => tally.checked(),
             None => tally.unknown(link.name(), "the state of the link or of those below it"),
         }
     }
@@ -42,11 +42,11 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             ),
         ];
         let claims =
-            drives.iter().map(|drive| claim_of(facts.question.claims, drive)?.seq_read_mbs);
+            drives.iter().map(|drive| claim_of(context.question.claims, drive)?.seq_read_mbs);
         if let Some(claimed) = claims.sum::<Option<f64>>() {
             evidence.push(Evidence::new("claims below", format_mb_per_s(claimed * 1e6)));
         }
-        evidence.extend(measured(facts, &names));
+        evidence.extend(measured(context, &names));
         tally.found(finding(
             Severity::Warn,
             links::subjects(host, link),
@@ -62,13 +62,13 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-/// A link that leads to several drives.
+/// A link to several drives.
 pub(super) struct Uplink<'h> {
     pub(super) link: &'h Link,
     pub(super) drives: Vec<&'h Drive>,
-    /// What it carries, bytes per second.
+    /// Its rate, bytes per second.
     carried: f64,
-    /// What the drives' own links carry together, bytes per second.
+    /// Sum of the drives' own links, bytes per second.
     sum: f64,
 }
 
@@ -83,8 +83,8 @@ fn uplink<'h>(host: &'h Host, link: &'h Link) -> Option<Uplink<'h>> {
     Some(Uplink { link, drives, carried: link.payload_bytes_per_s()?, sum })
 }
 
-/// The uplinks that carry less than the links below them; of several above the
-/// same drives the one that carries least.
+/// Uplinks with a lower rate than the links below them; of several above the same drives, the
+/// slowest.
 pub(super) fn oversubscribed(host: &Host) -> Vec<Uplink<'_>> {
     let mut all: Vec<Uplink<'_>> = Vec::new();
     let found = shared(host).filter_map(|link| uplink(host, link));
@@ -98,8 +98,8 @@ pub(super) fn oversubscribed(host: &Host) -> Vec<Uplink<'_>> {
     all
 }
 
-/// An uplink that is named for it leads to all of these drives.
-pub(super) fn has_named_uplink(host: &Host, drives: &[Option<&Drive>]) -> bool {
+/// Returns true if a reported uplink leads to all of these drives.
+pub(super) fn has_reported_uplink(host: &Host, drives: &[Option<&Drive>]) -> bool {
     let leads_to = |uplink: &Uplink<'_>, drive: &Option<&Drive>| {
         drive.is_some_and(|drive| drive.links.iter().any(|name| name == uplink.link.name()))
     };
@@ -114,30 +114,30 @@ fn link_advice(link: &Link) -> String {
     )
 }
 
-/// What these drives gave at once against the sum of each alone, for each step.
-fn measured(facts: &RuleContext<'_>, names: &[&str]) -> Vec<Evidence> {
-    let together = facts.finished().map(|(_, of)| of).filter(|of| {
+/// Rates of these drives at once compared with the sum of each alone, for each step.
+fn measured(context: &RuleContext<'_>, names: &[&str]) -> Vec<Evidence> {
+    let together = context.finished().map(|(_, of)| of).filter(|of| {
         of.targets.len() > 1
             && metric(of) != Metric::LatencyMean
-            && shared_drives(&facts.index, of).is_empty()
+            && shared_drives(&context.index, of).is_empty()
     });
-    together.filter_map(|of| measured_at_once(facts, names, of)).collect()
+    together.filter_map(|of| measured_at_once(context, names, of)).collect()
 }
 
 fn measured_at_once(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     names: &[&str],
     together: &Measurement,
 ) -> Option<Evidence> {
     let is_below = |of: &Measurement, target: &str| {
-        facts.place(of, target).drive.is_some_and(|drive| names.contains(&drive.name.as_str()))
+        context.place(of, target).drive.is_some_and(|drive| names.contains(&drive.name.as_str()))
     };
     let metric = metric(together);
     let mut sums = (0.0, 0.0);
     let mut count = 0;
     for part in together.parts.iter().filter(|part| is_below(together, &part.target)) {
         let target = std::slice::from_ref(&part.target);
-        let alone = facts.index.finished_step(&together.name, target)?;
+        let alone = context.index.finished_step(&together.name, target)?;
         sums.0 += figure_of(part.results.first()?, metric)?.value;
         sums.1 += figure_of(alone.total.first()?, metric)?.value;
         count += 1;
@@ -156,7 +156,7 @@ fn measured_at_once(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, link, look};
+    use crate::testing::{Bench, Outcome, check_rule, known, link};
     use iodyno_model::{Fact, LinkState};
 
     fn shared(width: u8) -> Bench {
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn a_shared_uplink_is_named_with_its_ratio() {
-        assert_eq!(look(&RULE, &Bench::new(3).record()), Outcome::NotApplicable);
-        assert_eq!(look(&RULE, &shared(8).record()), Outcome::Clear);
-        let outcome = look(&RULE, &shared(4).record());
+        assert_eq!(check_rule(&RULE, &Bench::new(3).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &shared(8).record()), Outcome::Clear);
+        let outcome = check_rule(&RULE, &shared(4).record());
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0", "nvme1", "0000:01:00.0"]);
         assert_eq!(found.evidence[0].value, "2.0 : 1");
@@ -184,15 +184,15 @@ mod tests {
                 .iter()
                 .any(|e| e.what == "measured (seq-read)" && e.value.ends_with("100 %"))
         );
-        // A second link above the same two says nothing new.
+        // A second link above the same two adds nothing.
         let chain = shared(4).host(|host| {
             host.links.push(link("0000:00:01.1", "0000:02:00.0"));
             for drive in &mut host.drives[..2] {
                 drive.links.insert(0, "0000:02:00.0".into());
             }
         });
-        look(&RULE, &chain.record()).only(Severity::Warn);
+        check_rule(&RULE, &chain.record()).only(Severity::Warn);
         let blind = shared(4).link(3, |link| link.current = Fact::Absent);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

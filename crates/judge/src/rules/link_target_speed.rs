@@ -1,8 +1,8 @@
-//! Links whose target speed was set below what they can do.
+//! Finds links whose target speed is set below what they can do.
 
 use iodyno_model::{Evidence, Fact, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
@@ -10,21 +10,21 @@ pub(super) static RULE: Rule = Rule {
     id: "link-target-speed",
     severity: Severity::Warn,
     summary: "links whose target speed was set below what both ends can do",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for link in links::real(host) {
         let target = match &link.port.target_generation {
             Fact::Absent => continue,
-            fact => tally.know(link.name(), "target speed (Link Control 2)", fact),
+            fact => tally.known_or_note(link.name(), "target speed (Link Control 2)", fact),
         };
         let Some(target) = target else { continue };
         let Some(able) = link.able() else {
             tally.unknown(link.name(), "what both ends of the link are able to");
             continue;
         };
-        tally.looked();
+        tally.checked();
         if *target >= able.generation {
             continue;
         }
@@ -56,16 +56,16 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
 
     #[test]
     fn a_low_target_is_a_warning() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let low = Bench::new(1).link(0, |link| link.port.target_generation = known(3));
-        look(&RULE, &low.record()).only(Severity::Warn);
+        check_rule(&RULE, &low.record()).only(Severity::Warn);
         let slow_drive = low.link(0, |link| link.device.max_generation = known(3));
-        assert_eq!(look(&RULE, &slow_drive.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &slow_drive.record()), Outcome::Clear);
         let blind = Bench::new(1).link(0, |link| link.port.target_generation = Fact::NeedsRoot);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

@@ -1,20 +1,20 @@
-//! Measurements that did not come to their end.
+//! Finds measurements that did not finish.
 
 use iodyno_model::{Cause, EndReason, Evidence, Severity};
 
-use super::{Look, Reservation, Rule, Tally, advice, disk_is_full, finding};
+use super::{Checks, Reservation, Rule, Tally, advice, disk_is_full, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "measurement-failed",
     severity: Severity::Fail,
     summary: "measurements that failed or were interrupted",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    for of in &facts.record().measurements {
-        tally.looked();
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    for of in &context.record().measurements {
+        tally.checked();
         let EndReason::Failed(how) = &of.end else { continue };
         let (why, next) = if disk_is_full(of) {
             (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
@@ -30,19 +30,19 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                 "What cannot be read to the end of a measurement cannot be relied on.",
                 format!(
                     "See what the kernel says: sudo dmesg | tail{}",
-                    advice::drive_logs(facts, of, "error-log")
+                    advice::drive_logs(context, of, "error-log")
                 ),
             )
         };
         let evidence = vec![Evidence::new("failure", how.text.clone())];
         let title = format!("{} failed.", of.title());
-        let subjects = facts.to_blame(of, |part| part.failure.is_some());
+        let subjects = context.to_blame(of, |part| part.failure.is_some());
         tally.found(finding(Severity::Fail, subjects, title, evidence, why, next));
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    match &facts.record().measurements.get(measurement)?.end {
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    match &context.record().measurements.get(measurement)?.end {
         EndReason::Failed(how) => Some(Reservation::invalid(format!("it failed: {how}"))),
         EndReason::Interrupted => Some(Reservation::qualified("it was interrupted")),
         _ => None,
@@ -52,7 +52,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
     use iodyno_model::Validity;
 
     #[test]
@@ -62,7 +62,7 @@ mod tests {
                 of.end = EndReason::Failed("nvme2n1: EIO".into());
                 n.into_iter().for_each(|n| of.parts[n].failure = Some("EIO".into()));
             });
-            look(&RULE, &bench.record()).only(Severity::Fail).subjects.clone()
+            check_rule(&RULE, &bench.record()).only(Severity::Fail).subjects.clone()
         };
         assert_eq!(failed(Some(2)), ["nvme2n1", "nvme2"]);
         assert_eq!(failed(None).len(), 6);
@@ -71,13 +71,13 @@ mod tests {
     #[test]
     fn failures_are_found_and_interruptions_qualify() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let record = bench
             .measurement(0, |m| m.end = EndReason::Failed("EIO".into()))
             .measurement(1, |m| m.end = EndReason::Interrupted)
             .record();
-        let found = look(&RULE, &record);
+        let found = check_rule(&RULE, &record);
         assert_eq!(found.only(Severity::Fail).subjects, ["nvme0n1", "nvme0"]);
         assert_eq!(reserves(&RULE, &record, 0).unwrap().validity, Validity::Invalid);
         assert_eq!(reserves(&RULE, &record, 1).unwrap().validity, Validity::Qualified);

@@ -1,22 +1,22 @@
-//! Media errors that a drive ever counted.
+//! Finds media errors in a drive's lifetime.
 
 use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "media-errors",
     severity: Severity::Warn,
     summary: "media errors in the drive's life",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
-        let Some(log) = tally.know(name, "SMART log", &drive.health) else { continue };
-        tally.looked();
+        let Some(log) = tally.known_or_note(name, "SMART log", &drive.health) else { continue };
+        tally.checked();
         if log.media_errors == 0 {
             continue;
         }
@@ -40,15 +40,15 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, log, look};
+    use crate::testing::{Bench, Outcome, check_rule, log};
     use iodyno_model::Fact;
 
     #[test]
     fn any_is_a_warning() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let some = Bench::new(1).drive(0, |d| log(d).media_errors = 1).record();
-        look(&RULE, &some).only(Severity::Warn);
+        check_rule(&RULE, &some).only(Severity::Warn);
         let blind = Bench::new(1).drive(0, |d| d.health = Fact::NeedsRoot).record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

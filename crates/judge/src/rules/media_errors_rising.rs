@@ -1,30 +1,30 @@
-//! Media errors that came up during the run.
+//! Finds new media errors during the run.
 
 use iodyno_model::{Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "media-errors-rising",
     severity: Severity::Fail,
     summary: "media errors that the drive counted during the run",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
-        // The last log that was read: quick snapshots hold none.
-        let later = facts.record().snapshots.iter().skip(1);
+        // The last log that was read: quick snapshots have none.
+        let later = context.record().snapshots.iter().skip(1);
         let Some(last) = later.rev().find_map(|host| host.drive(name)?.health.get()) else {
-            if facts.record().snapshots.len() > 1 && drive.health.get().is_none() {
-                tally.know(name, "SMART log", &drive.health);
+            if context.record().snapshots.len() > 1 && drive.health.get().is_none() {
+                tally.known_or_note(name, "SMART log", &drive.health);
             }
             continue;
         };
-        let Some(first) = tally.know(name, "SMART log", &drive.health) else { continue };
-        tally.looked();
+        let Some(first) = tally.known_or_note(name, "SMART log", &drive.health) else { continue };
+        tally.checked();
         if last.media_errors <= first.media_errors {
             continue;
         }
@@ -46,17 +46,17 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, log, look};
+    use crate::testing::{Bench, Outcome, check_rule, log};
     use iodyno_model::Fact;
 
     #[test]
     fn only_growth_counts() {
         let bench = Bench::new(1).drive(0, |d| log(d).media_errors = 5);
-        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
-        assert_eq!(look(&RULE, &bench.clone().after(|_| {}).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &bench.clone().after(|_| {}).record()), Outcome::Clear);
         let grown = bench.clone().after(|host| log(&mut host.drives[0]).media_errors = 7).record();
-        assert!(look(&RULE, &grown).only(Severity::Fail).what.contains("2 media"));
+        assert!(check_rule(&RULE, &grown).only(Severity::Fail).what.contains("2 media"));
         let blind = bench.drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

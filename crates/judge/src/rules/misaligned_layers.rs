@@ -1,19 +1,19 @@
-//! Partitions, volumes and arrays that begin in the middle of a block or chunk.
+//! Qualifies partitions, volumes and arrays that are not aligned to blocks or chunks.
 
 use iodyno_model::{BlockDevice, BlockKind, Host, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::place::stacked;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::place::stacked_devices;
 use crate::rule_context::RuleContext;
 
 /// Flash is mapped in units of 4 KiB or more, whatever a drive reports.
 const MAPPED_BYTES: u64 = 4096;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "misaligned-layers",
     summary: "partitions, volumes or arrays that do not begin on a block or chunk of what is below",
-    look,
+    affected_by,
     what: "a layer below it is misaligned",
     why: "I/O that is aligned above lies across two blocks or chunks below: reads become two, and \
           writes read what they do not overwrite.",
@@ -21,9 +21,9 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            take by themselves), volumes and file systems made on the array and not before it.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
-    for device in stacked(host, of) {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
+    for device in stacked_devices(host, of) {
         if let Some(what) = misaligned(host, device)? {
             return Ok(Some(what));
         }
@@ -31,8 +31,8 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(None)
 }
 
-/// Where a device does not fit what it stands on.
-fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
+/// Describes where a device is not aligned to the devices below it.
+fn misaligned(host: &Host, device: &BlockDevice) -> AffectedBy {
     let name = &device.name;
     let mut places: Vec<(&str, u64)> = Vec::new();
     match &device.kind {
@@ -43,7 +43,7 @@ fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
         BlockKind::Md(array) => places.extend(array.members.iter().filter_map(|member| {
             Some((member.device.as_str(), member.data_offset_bytes.value()?))
         })),
-        // The table needs root, and without it nothing of this layer is said.
+        // The table needs root; without it this layer is not checked.
         BlockKind::DeviceMapper(mapped) => {
             let segments = mapped.table.get().into_iter().flatten();
             let all = segments.flat_map(|segment| &segment.places);
@@ -62,7 +62,7 @@ fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
     Ok(file_system(device))
 }
 
-/// What has to begin on boundaries of a device: an array's chunks, a drive's blocks.
+/// Alignment unit of a device: an array's chunks, a drive's blocks.
 fn unit(below: &BlockDevice) -> (u64, &'static str) {
     if let Some(chunk) = chunk_bytes(below) {
         return (chunk, "chunks");
@@ -80,7 +80,7 @@ fn chunk_bytes(device: &BlockDevice) -> Option<u64> {
     chunk.filter(|chunk| *chunk > 0)
 }
 
-/// A file system made for other chunks than its array has.
+/// Describes a file system made for another chunk size than its array's.
 fn file_system(device: &BlockDevice) -> Option<String> {
     let chunk = chunk_bytes(device)?;
     let file_system = device.file_system.as_ref()?;
@@ -97,7 +97,7 @@ fn file_system(device: &BlockDevice) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, known, reserves};
     use iodyno_model::{Bytes, Fact, FileSystem, MdArray, RunRecord, Severity};
 
     /// nvme0n1p1 at this byte, md0 on it, and the file system's stripe unit.
@@ -130,19 +130,19 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_begin_on_a_boundary_is_told() {
+    fn misaligned_layers_are_reported() {
         let aligned = known(Bytes::mib(1));
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         let fits = stack(aligned.clone(), 512 << 10, 512 << 10);
-        assert_eq!(look(&RULE, &fits), Outcome::Clear);
-        // As DOS had it: sector 63.
+        assert_eq!(check_rule(&RULE, &fits), Outcome::Clear);
+        // As in DOS times: sector 63.
         let old = stack(known(Bytes(63 * 512)), 512 << 10, 512 << 10);
-        look(&RULE, &old).only(Severity::Info);
+        check_rule(&RULE, &old).only(Severity::Info);
         let why = reserves(&RULE, &old, 0).unwrap().why;
         assert_eq!(why, "nvme0n1p1 begins at byte 32256 of nvme0n1, whose blocks are of 4096");
         let other = reserves(&RULE, &stack(aligned, 192 << 10, 512 << 10), 0).unwrap();
         assert!(other.why.starts_with("xfs on md0 was made for chunks"), "{other:?}");
         let blind = stack(Fact::Absent, 512 << 10, 512 << 10);
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use crate::rule_context::RuleContext;
-use qualifies::Qualifies;
+use qualifies::QualifyingRule;
 
 mod above_claim;
 mod advice;
@@ -89,13 +89,13 @@ mod zoned;
 
 pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
-/// Why, and what to do, where I/O failed for want of room: no fault of the drive.
+/// Reason and advice for I/O that failed for lack of space, which is no fault of the drive.
 const DISK_FULL: (&str, &str) = (
     "The disk is full: what the job was to write did not fit.",
     "Free some space or make the job smaller (size, filesize); fill_device=1 fills it on purpose",
 );
 
-/// Whether it failed, or I/Os of it did, for want of room.
+/// Returns true if it, or I/Os of it, failed for lack of space.
 fn disk_is_full(of: &Measurement) -> bool {
     const ENOSPC: i32 = 28;
     let is_full = |failure: &Failure| failure.cause == Cause::Errno(ENOSPC);
@@ -110,101 +110,104 @@ fn disk_is_full(of: &Measurement) -> bool {
         || errors().any(|error| error.errno == ENOSPC)
 }
 
-/// A named check of evidence, as data: all that a rule is but its code.
+/// A named check of the evidence, described by data.
 pub struct Rule {
-    /// Its name, kebab-case; also of its page, docs/rules/`id`.md.
+    /// Name, kebab-case; also of its page, docs/rules/`id`.md.
     pub id: &'static str,
-    /// The gravest finding that it can make.
+    /// Worst severity of its findings.
     pub severity: Severity,
-    /// What it looks for, in a few words.
+    /// Short description of what it looks for.
     pub summary: &'static str,
-    look: Look,
+    checks: Checks,
 }
 
 type Check = fn(&RuleContext<'_>, &mut Tally);
 type CheckHost = fn(&RuleContext<'_>, &Host, &mut Tally);
 type Reserve = fn(&RuleContext<'_>, usize) -> Option<Reservation>;
 
-/// What a rule looks at.
-enum Look {
+/// Scope of a rule.
+enum Checks {
     /// The run.
     Run(Check),
-    /// The run, and each measurement for a reservation about it.
+    /// The run, and each measurement for a reservation.
     RunAndEach(Check, Reserve),
-    /// The run's machine, and the run.
+    /// The run's host, and the run.
     Host(CheckHost),
-    /// The run's machine, and each measurement for a reservation about it.
+    /// The run's host, and each measurement for a reservation.
     HostAndEach(CheckHost, Reserve),
-    /// Each measurement for what it is affected by.
-    Each(Qualifies),
+    /// Each measurement.
+    Each(QualifyingRule),
 }
 
 impl Rule {
-    /// A rule that is one look at a measurement.
-    const fn qualifies(of: Qualifies) -> Self {
-        Self { id: of.id, severity: Severity::Info, summary: of.summary, look: Look::Each(of) }
+    /// Defines a rule that is a single check of a measurement.
+    const fn qualifies(of: QualifyingRule) -> Self {
+        Self { id: of.id, severity: Severity::Info, summary: of.summary, checks: Checks::Each(of) }
     }
 
-    /// Looks, and says what it found, that all is well, or what is missing.
-    pub fn check(&'static self, facts: &RuleContext<'_>) -> RuleReport {
+    /// Checks the run, and reports findings, all clear, or what is missing.
+    pub fn check(&'static self, context: &RuleContext<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
-        match (&self.look, facts.host()) {
-            (Look::Run(check) | Look::RunAndEach(check, _), _) => check(facts, &mut tally),
-            (Look::Each(of), _) => of.check(facts, &mut tally),
-            (Look::Host(check) | Look::HostAndEach(check, _), Some(host)) => {
-                check(facts, host, &mut tally);
-            }
-            (Look::Host(_) | Look::HostAndEach(..), None) => {
-                let missing = "the run holds no snapshot of the host's devices".to_owned();
-                return RuleReport {
-                    rule: self.id.to_owned(),
-                    outcome: RuleOutcome::CannotTell(missing),
-                    cannot_tell: Vec::new(),
-                };
-            }
+        match &self.checks {
+            Checks::Run(check) | Checks::RunAndEach(check, _) => check(context, &mut tally),
+            Checks::Each(of) => of.check(context, &mut tally),
+            Checks::Host(check) | Checks::HostAndEach(check, _) => match context.known_host() {
+                Ok(host) => check(context, host, &mut tally),
+                Err(missing) => {
+                    return RuleReport {
+                        rule: self.id.to_owned(),
+                        outcome: RuleOutcome::CannotTell(missing),
+                        cannot_tell: Vec::new(),
+                    };
+                }
+            },
         }
         tally.report()
     }
 
-    /// Its reservation about a measurement (an index into the run's), if any.
-    pub fn reservation(&self, facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-        match &self.look {
-            Look::RunAndEach(_, reserve) | Look::HostAndEach(_, reserve) => {
-                reserve(facts, measurement)
+    /// Returns its reservation about a measurement (an index into the run's), if any.
+    pub fn reservation(
+        &self,
+        context: &RuleContext<'_>,
+        measurement: usize,
+    ) -> Option<Reservation> {
+        match &self.checks {
+            Checks::RunAndEach(_, reserve) | Checks::HostAndEach(_, reserve) => {
+                reserve(context, measurement)
             }
-            Look::Each(of) => of.reservation(facts, measurement),
-            Look::Run(_) | Look::Host(_) => None,
+            Checks::Each(of) => of.reservation(context, measurement),
+            Checks::Run(_) | Checks::Host(_) => None,
         }
     }
 }
 
-/// Why a measurement does not quite say what it seems to say.
+/// Limitation of what a measurement shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
     /// Qualified or invalid.
     pub validity: Validity,
-    /// Why, in a sentence.
+    /// Reason, a sentence.
     pub why: String,
 }
 
 impl Reservation {
-    /// It holds with this reservation.
+    /// The measurement is valid with this reservation.
     pub(crate) fn qualified(why: impl Into<String>) -> Self {
         Self { validity: Validity::Qualified, why: why.into() }
     }
 
-    /// It does not hold.
+    /// The measurement is invalid.
     pub(crate) fn invalid(why: impl Into<String>) -> Self {
         Self { validity: Validity::Invalid, why: why.into() }
     }
 }
 
-/// All rules, in the order in which findings of one severity are shown.
+/// Returns all rules, in the order in which findings of one severity are shown.
 pub fn rules() -> impl ExactSizeIterator<Item = &'static Rule> {
     RULES.iter().map(|(rule, _)| *rule)
 }
 
-/// The page of a rule, as Markdown; `None` where there is no rule of this name.
+/// Returns the page of a rule, as Markdown; `None` if there is no such rule.
 pub fn page(id: &str) -> Option<&'static str> {
     RULES.iter().find(|(rule, _)| rule.id == id).map(|(_, page)| *page)
 }
@@ -303,16 +306,16 @@ mod tests {
     use super::*;
     use crate::RULESET;
 
-    /// A verdict says by which rules it was made, and is read again without being made again. Whoever changes
-    /// this crate raises [`RULESET`] if a stored run may be judged or told otherwise, once between two releases,
-    /// and writes the new sum here.
+    /// A stored verdict names its ruleset and is not computed again. If a change to this crate may
+    /// alter the verdict on a stored run, or its wording, raise [`RULESET`], once per release.
+    /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0x57da_54dc_36ff_4a7e);
+        const JUDGED_BY: (&str, u64) = ("8", 0x4a7e_58d6_9047_5cc3);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());
-        // What a test or a comment says judges nothing; FNV-1a.
+        // Tests and comments do not count. FNV-1a.
         let judging = texts.flat_map(|text| {
             let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
             let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));

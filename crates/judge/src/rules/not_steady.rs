@@ -1,9 +1,9 @@
-//! Rates that changed while they were measured.
+//! Finds rates that changed during the measurement.
 
 use iodyno_model::{DirectionResult, Measurement, Metric, Severity, Window, format_duration_ns};
 use iodyno_stats::shift::shift;
 
-use super::{Affected, Look, Reservation, Rule, Tally, rate_cliff, steady_state_not_reached};
+use super::{Affected, Checks, Reservation, Rule, Tally, rate_cliff, steady_state_not_reached};
 use crate::figures;
 use crate::rule_context::RuleContext;
 
@@ -11,28 +11,28 @@ pub(super) static RULE: Rule = Rule {
     id: "not-steady",
     severity: Severity::Info,
     summary: "rates that changed over the measured time",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
-    for (_, of) in facts.finished() {
+    for (_, of) in context.finished() {
         let Some(result) = of.total.first() else { continue };
         let (Some(steady), Some(iops), Some(ns)) = (result.steady, result.iops, of.duration_ns)
         else {
             tally.unknown(of.title(), "it is too short to tell whether it is steady");
             continue;
         };
-        tally.looked();
-        if !steady && !is_told(facts, of) {
+        tally.checked();
+        if !steady && !is_reported(context, of) {
             let rate = figures::estimate(Metric::Iops, &iops);
             let levels =
                 levels(result, of.warmup_ns).map_or_else(String::new, |text| format!(": {text}"));
             let figure = format!("{rate} over {}{levels}", format_duration_ns(ns as f64));
-            affected.add(of.title(), figure, facts.subjects(of));
+            affected.add(of.title(), figure, context.subjects(of));
         }
     }
-    affected.tell(
+    affected.report(
         tally,
         "the rate changed while it was measured",
         "A rate that changes has no mean worth the name: another moment gives another figure.",
@@ -40,18 +40,19 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
-    let unsteady = of.total.first()?.steady == Some(false) && !is_told(facts, of);
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    let unsteady = of.total.first()?.steady == Some(false) && !is_reported(context, of);
     unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
 }
 
-/// It is told already, with its cause or its figures.
-fn is_told(facts: &RuleContext<'_>, of: &Measurement) -> bool {
-    matches!(rate_cliff::look(facts, of), Ok(Some(_))) || steady_state_not_reached::tells_change(of)
+/// Returns true if another rule reports it, with cause or figures.
+fn is_reported(context: &RuleContext<'_>, of: &Measurement) -> bool {
+    matches!(rate_cliff::affected_by(context, of), Ok(Some(_)))
+        || steady_state_not_reached::reports_change(of)
 }
 
-/// The two levels of a rate that changed from one to the other.
+/// Describes the two levels of a rate that changed from one to the other.
 fn levels(result: &DirectionResult, warmup_ns: u64) -> Option<String> {
     let windows = result.series.whole();
     let measured = &windows[windows.partition_point(|window| window.start_ns < warmup_ns)..];
@@ -66,11 +67,11 @@ fn levels(result: &DirectionResult, warmup_ns: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
     use iodyno_model::RateSeries;
 
     #[test]
-    fn a_cliff_is_told_with_both_levels() {
+    fn a_cliff_is_reported_with_both_levels() {
         let cliff = Bench::new(1).measured().measurement(1, |of| {
             of.total[0].steady = Some(false);
             of.warmup_ns = 200_000_000;
@@ -89,23 +90,26 @@ mod tests {
                 of.total[0].series.push(window);
             }
         });
-        let outcome = look(&RULE, &cliff.record());
-        let told = &outcome.only(Severity::Info).evidence[0].value;
-        assert!(told.ends_with(": 4010 IOPS up to 4.1 s, 1010 IOPS from then on"), "{told}");
+        let outcome = check_rule(&RULE, &cliff.record());
+        let reported = &outcome.only(Severity::Info).evidence[0].value;
+        assert!(
+            reported.ends_with(": 4010 IOPS up to 4.1 s, 1010 IOPS from then on"),
+            "{reported}"
+        );
     }
 
     #[test]
     fn a_change_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped = bench.clone().measurement(1, |of| of.total[0].steady = Some(false)).record();
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
         let blind =
             (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.total[0].steady = None));
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         assert_eq!(reserves(&RULE, &blind.record(), 1), None);
     }
 }

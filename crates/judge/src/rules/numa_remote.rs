@@ -1,15 +1,15 @@
-//! Jobs on another NUMA node than the drive.
+//! Qualifies jobs on another NUMA node than the drive.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "numa-remote",
     summary: "jobs on CPUs of another NUMA node than the drive's",
-    look,
+    affected_by,
     what: "most of its CPUs are far from the drive",
     why: "Every block crosses the link between the sockets, which costs latency at low depth and \
           bandwidth where many drives do so.",
@@ -17,8 +17,8 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            mostly faster, not always.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
     let nodes = &host.cpus.nodes;
     if nodes.len() < 2 {
         return Ok(None);
@@ -28,7 +28,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
         return Err("its threads were not kept on CPUs, so where they ran is not known".into());
     }
     for target in &of.targets {
-        let Some(drive) = facts.place(of, target).drive else {
+        let Some(drive) = context.place(of, target).drive else {
             return Err(format!("which drive is under {target} is not known"));
         };
         let Some(node) = drive.numa_node.value() else {
@@ -50,11 +50,11 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, known, reserves};
     use iodyno_model::{Fact, NumaNode, Severity};
 
     #[test]
-    fn far_cpus_are_told() {
+    fn remote_cpus_are_reported() {
         let bench = |cpus: &[u32]| {
             let bench = Bench::new(1).measured().host(|host| {
                 host.cpus.nodes = vec![
@@ -64,18 +64,18 @@ mod tests {
             });
             each(bench, |of| of.conditions.cpus = cpus.to_vec())
         };
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
-        // On both nodes, as a load on all CPUs is.
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        // On both nodes, as for a load on all CPUs.
         for near in [&[0, 1][..], &[7, 8], &(0..16).collect::<Vec<_>>()] {
-            assert_eq!(look(&RULE, &bench(near).record()), Outcome::Clear);
+            assert_eq!(check_rule(&RULE, &bench(near).record()), Outcome::Clear);
         }
         let far = bench(&[8, 9]).record();
-        look(&RULE, &far).only(Severity::Info);
+        check_rule(&RULE, &far).only(Severity::Info);
         assert!(reserves(&RULE, &far, 0).unwrap().why.contains("node 0, where nvme0 is"));
-        assert_eq!(look(&RULE, &bench(&[]).record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &bench(&[]).record()), Outcome::CannotTell);
         let nowhere = bench(&[8]).drive(0, |drive| drive.numa_node = Fact::Absent);
-        assert_eq!(look(&RULE, &nowhere.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &nowhere.record()), Outcome::CannotTell);
         let moved = bench(&[8]).drive(0, |drive| drive.numa_node = known(1));
-        assert_eq!(look(&RULE, &moved.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &moved.record()), Outcome::Clear);
     }
 }

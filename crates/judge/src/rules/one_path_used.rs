@@ -1,16 +1,16 @@
-//! Namespaces with several paths of which not all are used.
+//! Qualifies namespaces with several paths if not all are used.
 
 use iodyno_model::{Drive, Fact, Host, Measurement, NamespacePath};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
-use crate::place::bottoms;
+use super::qualifies::{AffectedBy, QualifyingRule};
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "one-path-used",
     summary: "namespaces with several paths of which not all can be or are used",
-    look,
+    affected_by,
     what: "not all paths to it were used",
     why: "Each path has a link and a controller of its own: what does not go over all of them has \
           the bandwidth of those that are left.",
@@ -19,9 +19,9 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            the nearest path). A path that is not optimized is the storage system's to mend.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
-    for device in bottoms(host, of) {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
+    for device in bottom_devices(host, of) {
         let paths = paths(host, &device.name);
         if paths.len() < 2 {
             continue;
@@ -54,7 +54,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(None)
 }
 
-/// The paths to a namespace, each with its controller.
+/// Paths to a namespace, each with its controller.
 fn paths<'h>(host: &'h Host, namespace: &str) -> Vec<(&'h Drive, &'h NamespacePath)> {
     let path = |drive: &'h Drive| {
         let found = drive.namespaces.iter().find(|one| one.name == namespace)?;
@@ -66,7 +66,7 @@ fn paths<'h>(host: &'h Host, namespace: &str) -> Vec<(&'h Drive, &'h NamespacePa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{RunRecord, Severity, Subsystem};
 
     /// One namespace through two controllers, the second path in this state.
@@ -91,24 +91,24 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_carry_nothing_are_told() {
+    fn unused_paths_are_reported() {
         let optimized = || known("optimized".to_owned());
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         let both = two_paths(known("round-robin".into()), optimized());
-        assert_eq!(look(&RULE, &both), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &both), Outcome::Clear);
         let near = two_paths(known("numa".into()), optimized());
-        look(&RULE, &near).only(Severity::Info);
+        check_rule(&RULE, &near).only(Severity::Info);
         let why = reserves(&RULE, &near, 0).unwrap().why;
         assert_eq!(why, "one of the 2 paths to nvme0n1, by the policy numa");
         let cut = two_paths(known("round-robin".into()), known("inaccessible".into()));
         let why = reserves(&RULE, &cut, 0).unwrap().why;
         assert_eq!(why, "1 of the 2 paths to nvme0n1 are optimized");
         // Without asymmetric access all paths are equal.
-        look(&RULE, &two_paths(known("numa".into()), Fact::Absent)).only(Severity::Info);
+        check_rule(&RULE, &two_paths(known("numa".into()), Fact::Absent)).only(Severity::Info);
         for blind in
             [two_paths(Fact::Absent, optimized()), two_paths(known("numa".into()), Fact::NeedsRoot)]
         {
-            assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+            assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
         }
     }
 }

@@ -1,42 +1,42 @@
-//! Others' I/O on the devices that were measured.
+//! Qualifies other I/O on the measured devices.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::limiter;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "other-io",
     summary: "I/O on the device that was not the measurement's",
-    look,
+    affected_by,
     what: "other processes used the device",
     why: "The drive was shared, so its figures are too low.",
     next: "See who it is (sudo iotop -o, or sudo lsof /dev/DEVICE), and repeat when it is quiet.",
 });
 
-fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     limiter::other_io(of).ok_or_else(|| "disk statistics around it are not recorded".into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
     use iodyno_model::Severity;
 
     #[test]
     fn somebody_elses_io_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped =
             bench.clone().measurement(1, |of| of.conditions.other_iops = Some(1e5)).record();
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
-        // What is nothing is not told.
+        // Zeros are not reported.
         let why = |iops, bytes, direct| {
             let others = bench.clone().measurement(1, |of| {
                 of.conditions.other_iops = Some(iops);
@@ -50,10 +50,10 @@ mod tests {
         assert_eq!(why(0.0, 1e9, false), None);
         let blind = (0..3)
             .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.other_iops = None));
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         assert_eq!(reserves(&RULE, &blind.record(), 1), None);
         let little =
             Bench::new(1).measured().measurement(1, |of| of.conditions.other_iops = Some(90.0));
-        assert_eq!(look(&RULE, &little.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &little.record()), Outcome::Clear);
     }
 }

@@ -1,8 +1,8 @@
-//! Clones of a sequential job that all read the same blocks.
+//! Finds clones of a sequential job that read the same blocks.
 
 use iodyno_model::{Measurement, Severity};
 
-use super::{Affected, Look, Reservation, Rule, Tally};
+use super::{Affected, Checks, Reservation, Rule, Tally};
 use crate::measured::{is_fio, option};
 use crate::rule_context::RuleContext;
 
@@ -10,24 +10,24 @@ pub(super) static RULE: Rule = Rule {
     id: "overlapping-jobs",
     severity: Severity::Info,
     summary: "sequential jobs that all go through the same blocks",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
-    for (_, of) in facts.finished() {
+    for (_, of) in context.finished() {
         let Some(clones) = sequential_clones(of) else { continue };
         match overlap(of) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(overlap) => {
-                tally.looked();
+                tally.checked();
                 if overlap {
-                    affected.add(of.title(), format!("{clones} jobs"), facts.subjects(of));
+                    affected.add(of.title(), format!("{clones} jobs"), context.subjects(of));
                 }
             }
         }
     }
-    affected.tell(
+    affected.report(
         tally,
         "several jobs went through the same blocks",
         "Each of numjobs sequential jobs begins at the same offset (fio does the same), so what one has read the drive's or the kernel's cache has for the next.",
@@ -35,14 +35,14 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
     let clones = sequential_clones(of)?;
     if overlap(of) != Ok(true) {
         return None;
     }
     let same = format!("{clones} jobs went through the same blocks");
-    Some(match too_much(facts, measurement) {
+    Some(match too_much(context, measurement) {
         Some(what) => Reservation::invalid(format!(
             "{same}, and the sum is above {what}: a cache gave what the drive did not"
         )),
@@ -50,13 +50,13 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     })
 }
 
-/// How many clones of a sequential job there were, if several. Our own tell
-/// of each; of fio's often the number alone is known.
+/// Number of clones of a sequential job, if several. Our own are listed; of fio's often only the
+/// number is known.
 fn sequential_clones(of: &Measurement) -> Option<usize> {
     let random = of.workload.rw.as_ref()?.starts_with("rand");
-    let told = of.parts.iter().filter(|part| part.clone.is_some()).count();
-    let asked = of.workload.numjobs.filter(|_| told == 0 && is_fio(of));
-    let clones = asked.map_or(told, |jobs| jobs as usize);
+    let listed = of.parts.iter().filter(|part| part.clone.is_some()).count();
+    let asked = of.workload.numjobs.filter(|_| listed == 0 && is_fio(of));
+    let clones = asked.map_or(listed, |jobs| jobs as usize);
     (!random && clones > 1).then_some(clones)
 }
 
@@ -64,7 +64,7 @@ fn overlap(of: &Measurement) -> Result<bool, String> {
     let apart = option(of, "offset_increment")?.is_some_and(|increment| increment != "0");
     let mut targets: Vec<&str> = of.parts.iter().map(|part| part.target.as_str()).collect();
     targets.sort_unstable();
-    // Without a name of its own each clone of fio's makes a file of its own.
+    // Without a filename, each of fio's clones creates its own file.
     let shared = match of.parts.is_empty() {
         true => !of.targets.is_empty(),
         false => targets.windows(2).any(|pair| pair[0] == pair[1]),
@@ -72,9 +72,9 @@ fn overlap(of: &Measurement) -> Result<bool, String> {
     Ok(!apart && shared)
 }
 
-/// What its figure is above of what the drive or its links can give.
-fn too_much(facts: &RuleContext<'_>, measurement: usize) -> Option<String> {
-    let compared = facts.compared_of(measurement).first()?;
+/// Names the drive's claim or link if the figure exceeds it.
+fn too_much(context: &RuleContext<'_>, measurement: usize) -> Option<String> {
+    let compared = context.compared_of(measurement).first()?;
     let low = compared.estimate.low();
     if let Some((_, what)) = compared.ceiling.as_ref().filter(|(bound, _)| low > *bound) {
         return Some(format!("what {what} allows"));
@@ -86,7 +86,7 @@ fn too_much(facts: &RuleContext<'_>, measurement: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves, scale};
+    use crate::testing::{Bench, Outcome, check_rule, reserves, scale};
     use iodyno_model::Validity;
 
     #[test]
@@ -103,21 +103,21 @@ mod tests {
             };
             of.parts = vec![part.clone(), iodyno_model::Part { clone: Some(1), ..part }];
         };
-        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::NotApplicable);
         let tripped = bench.clone().measurement(0, clones).record();
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 0).is_some());
         let apart = bench.clone().measurement(0, |of| {
             clones(of);
             of.workload.options.insert("offset_increment".into(), "1g".into());
         });
-        assert_eq!(look(&RULE, &apart.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &apart.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &apart.record(), 0), None);
         let random = bench.measurement(0, |of| {
             clones(of);
             of.workload.rw = Some("randread".into());
         });
-        assert_eq!(look(&RULE, &random.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &random.record()), Outcome::NotApplicable);
     }
 
     #[test]
@@ -142,6 +142,6 @@ mod tests {
         let mut silent = clones(4, runtime, 1.0);
         silent.measurements[0].workload.options.clear();
         silent.measurements[0].workload.direct = None;
-        assert_eq!(look(&RULE, &silent), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &silent), Outcome::CannotTell);
     }
 }

@@ -1,15 +1,15 @@
-//! I/O through the kernel's page cache.
+//! Qualifies I/O through the page cache.
 
 use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::rule_context::{RuleContext, reach_bytes};
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "page-cache",
     summary: "I/O through the page cache, which answers reads and takes writes itself",
-    look,
+    affected_by,
     what: "the page cache was in the way",
     why: "Reads that it holds never reach the drive, and writes are done once they are in memory: \
           the figures are those of memory and drive together.",
@@ -17,15 +17,15 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            than the memory and end writes with end_fsync=1.",
 });
 
-pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let through = match (of.workload.is_buffered(), of.workload.ioengine.as_deref()) {
         (Some(false), _) => return Ok(None),
         (Some(true), Some("mmap")) => "mapped memory is the page cache",
         (Some(true), _) => "direct=0",
         (None, _) => return Err("whether the page cache was bypassed (direct) is not known".into()),
     };
-    let memory = facts.host().and_then(|host| host.memory.value());
-    Ok(Some(match (reach_bytes(facts, of), memory) {
+    let memory = context.host().and_then(|host| host.memory.value());
+    Ok(Some(match (reach_bytes(context, of), memory) {
         (Some(bytes), Some(memory)) if bytes < memory.0 => format!(
             "{through}, and the {} in reach fit into {} of memory",
             Bytes(bytes).binary(),
@@ -38,11 +38,11 @@ pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::Severity;
 
     #[test]
-    fn what_bypasses_it_is_clear_and_what_does_not_is_qualified() {
+    fn direct_io_is_clear_and_buffered_io_is_qualified() {
         let with = |direct: Option<bool>, engine: &str, size: Option<u64>| {
             let bench = each(Bench::new(1).measured(), |of| {
                 of.workload.direct = direct;
@@ -51,16 +51,16 @@ mod tests {
             });
             bench.record()
         };
-        assert_eq!(look(&RULE, &with(Some(true), "io_uring", None)), Outcome::Clear);
-        assert_eq!(look(&RULE, &with(Some(false), "io_uring_cmd", None)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(Some(true), "io_uring", None)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(Some(false), "io_uring_cmd", None)), Outcome::Clear);
         let small = with(Some(false), "psync", Some(1 << 30));
-        look(&RULE, &small).only(Severity::Info);
+        check_rule(&RULE, &small).only(Severity::Info);
         let why = reserves(&RULE, &small, 0).unwrap().why;
         assert_eq!(why, "direct=0, and the 1 GiB in reach fit into 64 GiB of memory");
         let large = reserves(&RULE, &with(Some(false), "psync", Some(1 << 40)), 0).unwrap();
         assert!(!large.why.contains("fit"), "{large:?}");
         assert!(reserves(&RULE, &with(None, "mmap", None), 0).is_some());
-        assert_eq!(look(&RULE, &with(None, "psync", None)), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &with(None, "psync", None)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
     }
 }

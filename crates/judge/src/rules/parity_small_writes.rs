@@ -1,18 +1,18 @@
-//! Writes of less than a stripe on arrays with parity.
+//! Qualifies writes smaller than a stripe on arrays with parity.
 
 use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::ceiling::small_writes;
 use crate::limiter::Case;
 use crate::measured::writes;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "parity-small-writes",
     summary: "random writes of less than a stripe on RAID 4, 5 or 6, which cost four or six I/Os each",
-    look,
+    affected_by,
     what: "each write cost the array several I/Os",
     why: "To keep its parity right the array reads the old block and the old parity and writes both \
           anew, so the members are busy long before the figure looks like it.",
@@ -21,13 +21,13 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            against each other on empty drives).",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let record = facts.record();
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let record = context.record();
     if !writes(of) {
         return Ok(None);
     }
-    facts.known_host()?;
-    // In a slice they lie in the order of their addresses.
+    context.known_host()?;
+    // Binary search by address: `of` is an element of the slice.
     let index =
         record.measurements.binary_search_by_key(&std::ptr::from_ref(of), std::ptr::from_ref);
     let Some(case) = index.ok().and_then(|index| Case::of(record, index)) else { return Ok(None) };
@@ -43,10 +43,10 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves, stack};
+    use crate::testing::{Bench, Outcome, check_rule, reserves, stack};
     use iodyno_model::{Direction, MdArray, RunRecord, Severity};
 
-    /// Random writes of so many bytes on an array of three drives.
+    /// Random writes of this size, bytes, on an array of three drives.
     fn writes_of(level: &str, block_bytes: u64) -> RunRecord {
         let array =
             MdArray { level: level.into(), chunk_bytes: Some(64 << 10), ..MdArray::default() };
@@ -64,21 +64,21 @@ mod tests {
     #[test]
     fn writes_within_a_stripe_say_what_they_cost() {
         let small = writes_of("raid5", 4096);
-        look(&RULE, &small).only(Severity::Info);
+        check_rule(&RULE, &small).only(Severity::Info);
         assert_eq!(
             reserves(&RULE, &small, 0).unwrap().why,
             "4 I/Os of the members for each write on raid5; a full stripe is 128 KiB"
         );
         let two = reserves(&RULE, &writes_of("raid6", 4096), 0).unwrap().why;
         assert!(two.starts_with("6 I/Os"), "{two}");
-        assert_eq!(look(&RULE, &writes_of("raid5", 128 << 10)), Outcome::Clear);
-        assert_eq!(look(&RULE, &writes_of("raid0", 4096)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &writes_of("raid5", 128 << 10)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &writes_of("raid0", 4096)), Outcome::Clear);
         let mut reads = small.clone();
         reads.measurements[0].workload.rw = Some("randread".into());
         reads.measurements[0].total[0].direction = Direction::Read;
-        assert_eq!(look(&RULE, &reads), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &reads), Outcome::Clear);
         let mut blind = small;
         blind.snapshots.clear();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

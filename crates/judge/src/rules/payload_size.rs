@@ -1,8 +1,8 @@
-//! Links whose packets are smaller than both ends can take.
+//! Finds links with smaller packets than both ends can handle.
 
 use iodyno_model::{Evidence, Host, Link, Severity, format_mb_per_s};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
@@ -10,11 +10,11 @@ pub(super) static RULE: Rule = Rule {
     id: "payload-size",
     severity: Severity::Info,
     summary: "links whose maximum payload size is set below what both ends can do",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
-    // A BIOS sets all alike: one finding for each pair of sizes.
+    // A BIOS sets all links alike: one finding per pair of sizes.
     let mut found: Vec<((u32, u32), Vec<&Link>)> = Vec::new();
     for link in links::real(host) {
         let ends = [&link.port.max_payload_bytes, &link.device.max_payload_bytes];
@@ -26,7 +26,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             tally.unknown(link.name(), "the payload size that both ends can do");
             continue;
         };
-        tally.looked();
+        tally.checked();
         let sizes = (port.min(device), able);
         if sizes.0 >= sizes.1 {
             continue;
@@ -65,7 +65,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-/// What a link carries with the one and with the other.
+/// Rates of a link with either payload size.
 fn carries(link: &Link, in_force: u32, able: u32) -> Option<Evidence> {
     let state = link.current.get()?;
     let now = format_mb_per_s(state.payload_bytes_per_s(in_force)?);
@@ -76,7 +76,7 @@ fn carries(link: &Link, in_force: u32, able: u32) -> Option<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::Fact;
 
     fn able(count: usize, port: u32, device: u32) -> Bench {
@@ -89,18 +89,18 @@ mod tests {
     }
 
     #[test]
-    fn smaller_packets_than_both_can_take_are_told_once() {
-        assert_eq!(look(&RULE, &able(2, 256, 512).record()), Outcome::Clear);
-        let all = look(&RULE, &able(2, 512, 512).record());
+    fn small_payloads_are_reported_once() {
+        assert_eq!(check_rule(&RULE, &able(2, 256, 512).record()), Outcome::Clear);
+        let all = check_rule(&RULE, &able(2, 512, 512).record());
         let found = all.only(Severity::Info);
         assert!(found.what.starts_with("2 links send 256 bytes"), "{found:?}");
         assert_eq!(found.evidence[2].value, "7094 MB/s, and would 7411 MB/s");
         let mixed = able(2, 512, 512).link(0, |link| link.device.max_payload_bytes = known(128));
-        let Outcome::Findings(two) = look(&RULE, &mixed.record()) else { panic!() };
+        let Outcome::Findings(two) = check_rule(&RULE, &mixed.record()) else { panic!() };
         assert_eq!(two.len(), 2);
         let blind = able(1, 512, 512).link(0, |link| link.port.max_payload_bytes = Fact::NeedsRoot);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         let unable = Bench::new(1).link(0, |link| link.device.able_payload_bytes = Fact::NeedsRoot);
-        assert_eq!(look(&RULE, &unable.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &unable.record()), Outcome::CannotTell);
     }
 }

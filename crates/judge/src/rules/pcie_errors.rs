@@ -1,40 +1,38 @@
-//! PCIe errors that links counted during the run.
+//! Finds PCIe errors counted during the run.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::{Drive, Evidence, Fact, Finding, Host, Link, LinkState, PcieError, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
-/// Bit error ratio that a link may have (PCI Express Base Specification 5.0,
-/// chapter 8: 10^-12).
+/// Permitted bit error ratio of a link (PCI Express Base Specification 5.0, chapter 8: 10^-12).
 const BIT_ERRORS: f64 = 1e-12;
-/// One disturbance counts several times: as a receiver error, a bad packet and
-/// a replay, at one end and the other.
+/// Counts per disturbance: receiver error, bad packet and replay, at either end.
 const OF_ONE: f64 = 6.0;
 
 pub(super) static RULE: Rule = Rule {
     id: "pcie-errors",
     severity: Severity::Fail,
     summary: "PCIe errors counted during the run, by either end of a link",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
-    let record = facts.record();
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+    let record = context.record();
     let Some(last) = record.host_after().filter(|_| record.snapshots.len() > 1) else { return };
     let seconds = last.taken_ns.saturating_sub(host.taken_ns) as f64 / 1e9;
     for link in links::real(host) {
         let Some(after) = last.link(link.name()) else { continue };
-        // Where firmware keeps the counters to itself some drives have their own.
+        // If firmware hides the counters, some drives have their own.
         let counted = grown(link, after).or_else(|| Some((by_drive(host, last, link)?, 0)));
         let Some((corrected, lost)) = counted else {
             tally.unknown(link.name(), "its PCIe error counters (AER)");
             continue;
         };
-        tally.looked();
+        tally.checked();
         if corrected.max(lost) == 0 {
             continue;
         }
@@ -51,10 +49,10 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
     for drive in &host.drives {
         let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_retrainings);
-        // Few drives count them, which is nothing to be told of each.
+        // Few drives count them, so their absence is not reported.
         let Some(before) = count(drive) else { continue };
         let Some(after) = last.drive(&drive.name).and_then(count) else { continue };
-        tally.looked();
+        tally.checked();
         if after > before {
             tally.found(retrained(&drive.name, after - before));
         }
@@ -111,7 +109,7 @@ fn errors(
     finding(severity, links::subjects(host, link), what, evidence, why, next)
 }
 
-/// The kinds of errors that grew, at either end.
+/// Kinds of errors that grew, at either end.
 fn kinds(before: &Link, after: &Link) -> Option<Evidence> {
     let mut grown: BTreeMap<&str, u64> = BTreeMap::new();
     for (before, after) in [(&before.port, &after.port), (&before.device, &after.device)] {
@@ -127,8 +125,8 @@ fn kinds(before: &Link, after: &Link) -> Option<Evidence> {
     (!words.is_empty()).then(|| Evidence::new("kinds", words.join(", ")))
 }
 
-/// By how much both ends' counters grew: corrected, and not corrected. Of ends
-/// without counters nothing is known; one end suffices.
+/// Growth of both ends' counters: corrected, and not corrected. An end without counters is ignored;
+/// one end suffices.
 fn grown(before: &Link, after: &Link) -> Option<(u64, u64)> {
     let growth =
         |before: &Fact<u64>, after: &Fact<u64>| Some(after.get()?.saturating_sub(*before.get()?));
@@ -147,16 +145,16 @@ fn grown(before: &Link, after: &Link) -> Option<(u64, u64)> {
     both(corrected, lost).map(|_| (corrected.unwrap_or(0), lost.unwrap_or(0)))
 }
 
-/// By how much the drive's own count of corrected errors on its link grew (OCP).
+/// Growth of the drive's own count of corrected errors on its link (OCP).
 fn by_drive(before: &Host, after: &Host, link: &Link) -> Option<u64> {
     let drive = before.drive_of(link)?;
     let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_correctable_errors);
     Some(count(after.drive(&drive.name)?)?.saturating_sub(count(drive)?))
 }
 
-/// So many corrected errors a link within the specification may count: those
-/// of all its bits in both directions, and three standard deviations of their
-/// number. Generation 6 corrects forward and promises otherwise.
+/// Maximum corrected errors of a link within the specification: the expected number for all bits in
+/// both directions plus three standard deviations. Generation 6 uses forward error correction and
+/// has other limits.
 fn allowed(state: LinkState, seconds: f64) -> Option<f64> {
     let transfers_per_s = match state.generation {
         1 => 2.5e9,
@@ -171,21 +169,21 @@ fn allowed(state: LinkState, seconds: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
 
     fn after(seconds: i64, change: impl Fn(&mut Link)) -> Outcome {
         let bench = Bench::new(2).measured().after(|host| {
             host.taken_ns = seconds * 1_000_000_000;
             change(&mut host.links[1]);
         });
-        look(&RULE, &bench.record())
+        check_rule(&RULE, &bench.record())
     }
 
     #[test]
     fn errors_of_the_run_are_weighed() {
         assert_eq!(after(60, |_| ()), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
-        // 128 Gbit/s both ways for a minute: 7.7 bit errors on the average.
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        // 128 Gbit/s both ways for a minute: 7.7 bit errors on average.
         let few = after(60, |link| link.device.correctable_errors = known(40));
         few.only(Severity::Info);
         let many = after(60, |link| link.port.correctable_errors = known(400));
@@ -199,7 +197,7 @@ mod tests {
     #[test]
     fn old_errors_and_links_without_counters_are_no_errors_of_the_run() {
         let old = Bench::new(1).link(0, |link| link.port.uncorrectable_errors = known(7));
-        assert_eq!(look(&RULE, &old.after(|_| ()).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &old.after(|_| ()).record()), Outcome::Clear);
         let none = |link: &mut Link| {
             for end in [&mut link.port, &mut link.device] {
                 end.correctable_errors = Fact::Absent;
@@ -207,29 +205,29 @@ mod tests {
             }
         };
         let blind = Bench::new(1).link(0, none).after(|_| ());
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         let log = |pcie_correctable_errors| {
             known(iodyno_model::OcpHealth { pcie_correctable_errors, ..Default::default() })
         };
-        let told = Bench::new(1).link(0, none).drive(0, |drive| drive.ocp_health = log(1));
-        let told = told.after(|host| {
+        let reported = Bench::new(1).link(0, none).drive(0, |drive| drive.ocp_health = log(1));
+        let reported = reported.after(|host| {
             host.taken_ns = 1_000_000_000;
             host.drives[0].ocp_health = log(401);
         });
-        look(&RULE, &told.record()).only(Severity::Warn);
+        check_rule(&RULE, &reported.record()).only(Severity::Warn);
         let one_end = Bench::new(1).link(0, |link| link.port.correctable_errors = Fact::Absent);
-        assert_eq!(look(&RULE, &one_end.after(|_| ()).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &one_end.after(|_| ()).record()), Outcome::Clear);
     }
 
     #[test]
-    fn kinds_and_new_trainings_are_told() {
+    fn error_kinds_and_retrainings_are_reported() {
         let error = |kind: &str, count: u64| iodyno_model::PcieError {
             severity: iodyno_model::PcieSeverity::Correctable,
             kind: kind.into(),
             count,
         };
         let bench = Bench::new(1).link(0, |link| link.device.errors = vec![error("RxErr", 7)]);
-        let outcome = look(
+        let outcome = check_rule(
             &RULE,
             &bench
                 .after(|host| {
@@ -246,6 +244,6 @@ mod tests {
         };
         let bench = Bench::new(1).drive(0, |drive| drive.ocp_health = trained(3));
         let anew = bench.after(|host| host.drives[0].ocp_health = trained(5));
-        look(&RULE, &anew.record()).only(Severity::Info);
+        check_rule(&RULE, &anew.record()).only(Severity::Info);
     }
 }

@@ -1,16 +1,16 @@
-//! Links and drives that rest between I/Os.
+//! Qualifies links and drives that rest between I/Os.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::limiter::{PowerSaving, power_saving};
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "power-saving",
     summary: "power states of link or drive where they count: at depth 1, or with pauses",
-    look,
+    affected_by,
     what: "saving power may have cost it time",
     why: "A link takes up to tens of microseconds to leave L1, a drive milliseconds to leave a state \
           without I/O; with many I/Os outstanding neither ever rests.",
@@ -20,10 +20,10 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            there. Where the machine is to save power, leave all as it is.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
-    let drives = of.targets.iter().filter_map(|target| facts.place(of, target).drive);
-    Ok(power_saving(facts.record(), host, drives, of)?.map(|found| match found {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
+    let drives = of.targets.iter().filter_map(|target| context.place(of, target).drive);
+    Ok(power_saving(context.record(), host, drives, of)?.map(|found| match found {
         PowerSaving::Reduced(why) | PowerSaving::Resting(why) => why,
     }))
 }
@@ -31,7 +31,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, reserves};
     use iodyno_model::{Aspm, Fact, OcpHealth, Severity};
 
     fn aspm(l1: bool) -> Bench {
@@ -41,14 +41,14 @@ mod tests {
 
     #[test]
     fn a_resting_link_counts_at_depth_1() {
-        assert_eq!(look(&RULE, &aspm(false).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &aspm(false).record()), Outcome::Clear);
         let resting = aspm(true).record();
-        look(&RULE, &resting).only(Severity::Info);
+        check_rule(&RULE, &resting).only(Severity::Info);
         assert_eq!(reserves(&RULE, &resting, 1), None);
         let why = reserves(&RULE, &resting, 2).unwrap().why;
         assert_eq!(why, "ASPM lets link 0000:10:00.0 rest in L1");
         let blind = Bench::new(1).measured().link(0, |link| link.aspm = Fact::NeedsRoot);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::ClearBut(1));
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::ClearBut(1));
     }
 
     #[test]
@@ -58,10 +58,10 @@ mod tests {
             .measurement(1, |of| {
                 of.workload.options.insert("rate_iops".into(), "100".into());
             });
-        look(&RULE, &paced.record()).only(Severity::Info);
+        check_rule(&RULE, &paced.record()).only(Severity::Info);
         assert!(reserves(&RULE, &paced.record(), 1).unwrap().why.contains("APST"));
         assert_eq!(reserves(&RULE, &paced.record(), 2), None);
-        // One that counts its changes proves that it stayed, or that it did not.
+        // A drive that counts its changes shows if it stayed in its state.
         let counted = |changes: u64| {
             let log = |power_state_changes| {
                 known(OcpHealth { power_state_changes, ..OcpHealth::default() })
@@ -69,7 +69,7 @@ mod tests {
             let bench = paced.clone().drive(0, |drive| drive.ocp_health = log(5));
             bench.after(|host| host.drives[0].ocp_health = log(5 + changes)).record()
         };
-        assert_eq!(look(&RULE, &counted(0)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &counted(0)), Outcome::Clear);
         let why = reserves(&RULE, &counted(12), 1).unwrap().why;
         assert_eq!(why, "nvme0 changed its power state 12 times (OCP)");
     }

@@ -1,16 +1,16 @@
-//! Measurements during which the measuring process itself did not run.
+//! Qualifies measurements during which iodyno itself did not run.
 
 use iodyno_model::{Measurement, format_duration_ns};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::is_fio;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "process-stopped",
     summary: "measurements during which iodyno itself did not run: stopped, migrated, asleep",
-    look,
+    affected_by,
     what: "the process that measured did not run all the time",
     why: "The time is cut out of the measurement, and so are the I/Os that were in flight. The drive \
           rested meanwhile, and a paced job has catching up to do.",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            virtual machine, no sleep (systemd-inhibit).",
 });
 
-fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if is_fio(of) {
         return Err("whether its process ran all the time is not recorded".into());
     }
@@ -33,20 +33,20 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::Severity;
 
     #[test]
     fn a_lapse_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         let stopped =
             bench.clone().measurement(1, |of| of.conditions.lapses_ns = vec![5_000_000_000]);
-        look(&RULE, &stopped.record()).only(Severity::Info);
+        check_rule(&RULE, &stopped.record()).only(Severity::Info);
         assert_eq!(reserves(&RULE, &stopped.record(), 0), None);
         let why = reserves(&RULE, &stopped.record(), 1).unwrap().why;
         assert_eq!(why, "iodyno did not run for 5 s, which is cut out");
         let fio = each(bench, |of| of.source = "fio 3.36".into());
-        assert_eq!(look(&RULE, &fio.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &fio.record()), Outcome::CannotTell);
     }
 }

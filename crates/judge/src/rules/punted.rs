@@ -1,22 +1,22 @@
-//! I/O that kernel threads ran.
+//! Qualifies I/O handed to kernel worker threads.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "punted",
     summary: "I/O that the kernel handed to worker threads",
-    look,
+    affected_by,
     what: "the kernel handed the I/O to worker threads",
     why: "Such targets cannot take I/O without waiting (NOWAIT); each I/O costs a thread switch, so latencies are higher and rates lower.",
     next: "Measure the device below directly (sudo iodyno check DEVICE), or compare with \
            ioengine=libaio.",
 });
 
-fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let words = "kernel threads ran the I/O: the target has no NOWAIT support";
     match of.conditions.punted {
         Some(punted) => Ok(punted.then(|| words.to_owned())),
@@ -27,21 +27,21 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
     use iodyno_model::Severity;
 
     #[test]
     fn punting_qualifies() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped = bench.clone().measurement(1, |of| of.conditions.punted = Some(true)).record();
-        look(&RULE, &tripped).only(Severity::Info);
+        check_rule(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
         let blind =
             (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.punted = None));
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         assert_eq!(reserves(&RULE, &blind.record(), 1), None);
     }
 }

@@ -1,48 +1,47 @@
-//! Rules that look at each measurement and qualify those that they fit.
+//! Rules that check each measurement and qualify the affected ones.
 
 use iodyno_model::Measurement;
 
 use super::{Reservation, Tally, advice, qualify};
 use crate::rule_context::RuleContext;
 
-/// What a measurement is affected by, as a sentence without its stop; `None`:
-/// it is not. `Err`: what is missing to tell.
-pub(super) type Seen = Result<Option<String>, String>;
+/// Effect on a measurement, as a sentence without full stop; `None`: not affected. `Err`: what is
+/// missing to tell.
+pub(super) type AffectedBy = Result<Option<String>, String>;
 
-/// A rule that is one look at a measurement: what it sees is an INFO, and the
-/// measurement holds with this reservation.
-pub(super) struct Qualifies {
+/// A rule that is a single check of a measurement: an INFO finding, and a reservation.
+pub(super) struct QualifyingRule {
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
-    pub(super) look: fn(&RuleContext<'_>, &Measurement) -> Seen,
-    /// What is said of those that are affected, without a stop.
+    pub(super) affected_by: fn(&RuleContext<'_>, &Measurement) -> AffectedBy,
+    /// Statement about the affected measurements, without full stop.
     pub(super) what: &'static str,
     pub(super) why: &'static str,
-    /// In its commands DEVICE, ARRAY, CONTROLLER, SUBSYSTEM and INTERRUPT stand
-    /// for the names of what is affected.
+    /// Advice; DEVICE, ARRAY, CONTROLLER, SUBSYSTEM and INTERRUPT in its commands are replaced by
+    /// the affected names.
     pub(super) next: &'static str,
 }
 
-impl Qualifies {
-    pub(super) fn check(&self, facts: &RuleContext<'_>, tally: &mut Tally) {
-        let look = |of: &Measurement| (self.look)(facts, of);
+impl QualifyingRule {
+    pub(super) fn check(&self, context: &RuleContext<'_>, tally: &mut Tally) {
+        let affected_by = |of: &Measurement| (self.affected_by)(context, of);
         let mut next = self.next.to_owned();
         if advice::has_place(&next) {
-            let all = facts.finished().map(|(_, of)| of);
+            let all = context.finished().map(|(_, of)| of);
             let affected: Vec<&Measurement> =
-                all.filter(|of| matches!(look(of), Ok(Some(_)))).collect();
-            next = advice::filled(&next, facts.host(), &affected);
+                all.filter(|of| matches!(affected_by(of), Ok(Some(_)))).collect();
+            next = advice::filled(&next, context.host(), &affected);
         }
-        qualify(tally, facts, look, [self.what, self.why, &next]);
+        qualify(tally, context, affected_by, [self.what, self.why, &next]);
     }
 
     pub(super) fn reservation(
         &self,
-        facts: &RuleContext<'_>,
+        context: &RuleContext<'_>,
         measurement: usize,
     ) -> Option<Reservation> {
-        let of = facts.record().measurements.get(measurement)?;
-        let seen = of.failure().is_none().then(|| (self.look)(facts, of))?;
+        let of = context.record().measurements.get(measurement)?;
+        let seen = of.failure().is_none().then(|| (self.affected_by)(context, of))?;
         Some(Reservation::qualified(seen.ok().flatten()?))
     }
 }

@@ -1,20 +1,20 @@
-//! Rates that fell to a lower level and stayed there.
+//! Qualifies rates that fell to a lower level and stayed there.
 
 use iodyno_model::{
     Bytes, Direction, DirectionResult, Measurement, format_duration_ns, format_mb_per_s,
 };
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::cliff::Cliff;
 use crate::limiter;
 use crate::measured::is_paced;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "rate-cliff",
     summary: "a rate that fell to a lower level and stayed there: a full write cache, spent credit",
-    look,
+    affected_by,
     what: "its rate fell to a lower level and stayed there",
     why: "The mean of two levels is the rate of neither. Writes fall where a drive's fast (SLC) \
           cache is full or no block is erased any more, a cloud's disk where its credit is spent.",
@@ -22,14 +22,14 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            ramp_time); for the fast one, measure less than the cache holds, and say so.",
 });
 
-/// Its two levels in words. What has them is no rate that merely changed.
-pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+/// Describes the two levels. Such a rate is not reported as merely changing.
+pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if is_paced(of) {
         return Ok(None);
     }
-    let record = facts.record();
-    // That is thermal-throttling's to tell.
-    let throttled = of.targets.iter().filter_map(|target| facts.place(of, target).drive);
+    let record = context.record();
+    // thermal-throttling reports that.
+    let throttled = of.targets.iter().filter_map(|target| context.place(of, target).drive);
     if throttled.into_iter().any(|d| limiter::throttled(record, of, &d.name) == Some(true)) {
         return Ok(None);
     }
@@ -63,10 +63,10 @@ fn words(result: &DirectionResult, cliff: &Cliff) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::{Part, RateSeries, RunRecord, Severity, Window};
 
-    /// Windows of 100 ms that move so many MB.
+    /// Windows of 100 ms that move this many MB.
     fn series(rates: impl Iterator<Item = u64>) -> RateSeries {
         let mut series = RateSeries::default();
         for (n, rate) in (0..).zip(rates) {
@@ -81,7 +81,7 @@ mod tests {
         series
     }
 
-    /// A run whose windows are so.
+    /// A run with these windows.
     fn with(rates: impl Fn(u64) -> u64 + Copy) -> RunRecord {
         let bench = each(Bench::new(1).measured(), |of| {
             of.total[0].direction = Direction::Write;
@@ -93,15 +93,15 @@ mod tests {
     #[test]
     fn two_levels_are_a_cliff_and_nothing_else_is() {
         let cliff = with(|n| if n < 40 { 230 + n % 7 } else { 60 + n % 11 });
-        look(&RULE, &cliff).only(Severity::Info);
-        let mut told = cliff.clone();
-        told.measurements.iter_mut().for_each(|of| of.total[0].steady = Some(false));
-        assert_eq!(reserves(&super::super::not_steady::RULE, &told, 0), None, "told once");
+        check_rule(&RULE, &cliff).only(Severity::Info);
+        let mut reported = cliff.clone();
+        reported.measurements.iter_mut().for_each(|of| of.total[0].steady = Some(false));
+        assert_eq!(reserves(&super::super::not_steady::RULE, &reported, 0), None, "told once");
         let why = reserves(&RULE, &cliff, 0).unwrap().why;
         assert_eq!(why, "from 2329 MB/s to 652 MB/s after 4 s and 9.31 GB written");
         let clear: [fn(u64) -> u64; 6] = [
             |n| 100 + n % 13,
-            // Upwards, a slow decline, a dip that passes, a swing, and a short end.
+            // A rise, a slow decline, a temporary dip, oscillation, and a short end.
             |n| if n < 40 { 60 } else { 230 },
             |n| 300 - n,
             |n| if (40..55).contains(&n) { 60 } else { 230 },
@@ -109,7 +109,7 @@ mod tests {
             |n| if n < 95 { 230 } else { 60 },
         ];
         for rates in clear {
-            assert_eq!(look(&RULE, &with(rates)), Outcome::Clear);
+            assert_eq!(check_rule(&RULE, &with(rates)), Outcome::Clear);
         }
     }
 
@@ -132,20 +132,21 @@ mod tests {
             record
         };
         let done = of_clones([series((0..100).map(|_| 60)), series((0..40).map(|_| 170))]);
-        assert_eq!(look(&RULE, &done), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &done), Outcome::Clear);
         let full = |n: u64| if n < 40 { 115 } else { 30 };
-        look(&RULE, &of_clones([0, 1].map(|_| series((0..100).map(full))))).only(Severity::Info);
-        // Of what is read from elsewhere their own rates may not be known.
-        look(&RULE, &of_clones([0, 1].map(|_| RateSeries::default()))).only(Severity::Info);
+        check_rule(&RULE, &of_clones([0, 1].map(|_| series((0..100).map(full)))))
+            .only(Severity::Info);
+        // In imported results the rates of single clones may not be known.
+        check_rule(&RULE, &of_clones([0, 1].map(|_| RateSeries::default()))).only(Severity::Info);
     }
 
     #[test]
-    fn a_paced_job_may_fall_and_a_report_without_time_says_nothing() {
+    fn paced_jobs_pass_and_reports_without_a_time_series_are_undecided() {
         let mut paced = with(|n| if n < 40 { 230 } else { 60 });
         for of in &mut paced.measurements {
             of.workload.options.insert("rate".into(), "1m".into());
         }
-        assert_eq!(look(&RULE, &paced), Outcome::Clear);
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &paced), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::CannotTell);
     }
 }

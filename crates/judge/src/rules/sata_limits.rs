@@ -1,34 +1,34 @@
-//! SATA disks, which have a limit of their own before the link of their HBA.
+//! Qualifies SATA disks, which have limits of their own before the link of their HBA.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::outstanding::allowed;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-/// Commands that a disk queues (NCQ).
+/// Queue depth of a disk (NCQ).
 const COMMANDS: usize = 32;
-/// What 6 Gbit/s carry in 8b/10b without the frames' headers, bytes per second: the fastest disks
-/// state 560 MB/s.
+/// Data rate of 6 Gbit/s with 8b/10b, frame headers not subtracted, bytes per second: the fastest
+/// disks state 560 MB/s.
 const BYTES_PER_S: f64 = 600e6;
-/// From this share on it is the link that is measured.
+/// From this share on, the link is the limit.
 const REACHED: f64 = 0.85;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "sata-limits",
     summary: "SATA disks at 6 Gbit/s or 32 commands, also behind an HBA",
-    look,
+    affected_by,
     what: "SATA stands before the disks",
     why: "A SATA disk takes 32 commands at a time (NCQ) and 6 Gbit/s, whatever its flash and the \
           HBA's own link can do.",
     next: "Compare with the disks' data sheets; ask for no more than 32 I/Os a disk.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let host = facts.known_host()?;
-    let devices = bottoms(host, of);
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let host = context.known_host()?;
+    let devices = bottom_devices(host, of);
     if devices.is_empty() {
         return Err("the device below its target is not known".into());
     }
@@ -60,7 +60,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
     use iodyno_model::{BlockKind, Estimate, RunRecord, Severity, StorageCard};
 
     fn disk(depth: u32, bytes_per_s: f64, sata: bool) -> RunRecord {
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn link_and_queue_of_a_disk_are_limits_and_an_hba_hides_neither() {
-        assert_eq!(look(&RULE, &disk(32, 300e6, true)), Outcome::Clear);
-        assert_eq!(look(&RULE, &disk(256, 1100e6, false)), Outcome::Clear, "SAS");
+        assert_eq!(check_rule(&RULE, &disk(32, 300e6, true)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &disk(256, 1100e6, false)), Outcome::Clear, "SAS");
         let full = disk(32, 545e6, true);
-        look(&RULE, &full).only(Severity::Info);
+        check_rule(&RULE, &full).only(Severity::Info);
         let why = reserves(&RULE, &full, 0).unwrap().why;
         assert!(why.contains("behind the SAS adapter 0000:50:00.0: 545 MB/s"), "{why}");
         let deep = reserves(&RULE, &disk(256, 300e6, true), 0).unwrap().why;

@@ -1,10 +1,10 @@
-//! Drives that slow each other down without a link that explains it.
+//! Finds drives that slow each other down without a link that explains it.
 
 use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, Severity};
 
 use super::all_at_once::{FULL, is_cpu_busy};
-use super::link_oversubscribed::has_named_uplink;
-use super::{Look, Rule, Tally, finding};
+use super::link_oversubscribed::has_reported_uplink;
+use super::{Checks, Rule, Tally, finding};
 use crate::limiter::figure;
 use crate::measured::{figure_of, metric, unwritten};
 use crate::place::{drives_below, shared_drives};
@@ -15,35 +15,35 @@ pub(super) static RULE: Rule = Rule {
     id: "shared-limit",
     severity: Severity::Warn,
     summary: "drives that slow each other down, while others beside them do not and no link is full",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (_, of) in facts.finished() {
-        // With all of them it is the machine: all-at-once tells of that.
+    for (_, of) in context.finished() {
+        // If all of them slow down it is the machine: all-at-once reports that.
         if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
             continue;
         }
-        let Some(all) = shares(facts, of) else {
+        let Some(all) = shares(context, of) else {
             tally.unknown(of.title(), "what each target gives alone and at once");
             continue;
         };
-        // Those that lie on the same drive take turns there, and no limit is to be sought.
+        // Targets on the same drive share its time; no other limit is sought.
         let shares: Vec<&Share<'_>> = all.iter().filter(|share| share.has_own_drives).collect();
         if shares.len() < 3 {
             continue;
         }
-        tally.looked();
-        if is_cpu_busy(facts, of) {
+        tally.checked();
+        if is_cpu_busy(context, of) {
             continue;
         }
         let fell: Vec<&Share<'_>> = shares
             .iter()
-            .filter(|share| share.fell && !below_a_full_link(facts, share, &all, of))
+            .filter(|share| share.fell && !below_a_full_link(context, share, &all, of))
             .copied()
             .collect();
-        if fell.len() < 2 || fell.len() == shares.len() || have_named_uplink(facts, &fell) {
+        if fell.len() < 2 || fell.len() == shares.len() || have_reported_uplink(context, &fell) {
             continue;
         }
         let fell: Vec<Share<'_>> = fell.into_iter().cloned().collect();
@@ -56,18 +56,18 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     groups.iter().for_each(|group| tally.found(limited(group)));
 }
 
-/// Targets that slow each other down, in one step or in several.
+/// Targets that slow each other down, in one or more steps.
 struct Group<'a> {
     names: Vec<&'a str>,
-    /// How many targets there were.
+    /// Number of targets.
     count: usize,
     steps: Vec<(&'a Measurement, Vec<Share<'a>>)>,
 }
 
-/// The rule of oversubscribed links tells of what these share.
-pub(super) fn have_named_uplink(facts: &RuleContext<'_>, fell: &[&Share<'_>]) -> bool {
+/// Returns true if link-oversubscribed reports what these share.
+pub(super) fn have_reported_uplink(context: &RuleContext<'_>, fell: &[&Share<'_>]) -> bool {
     let drives: Vec<Option<&Drive>> = fell.iter().map(|share| share.drive).collect();
-    facts.host().is_some_and(|host| has_named_uplink(host, &drives))
+    context.host().is_some_and(|host| has_reported_uplink(host, &drives))
 }
 
 fn limited(group: &Group<'_>) -> iodyno_model::Finding {
@@ -108,29 +108,29 @@ pub(super) struct Share<'a> {
     drive: Option<&'a Drive>,
     alone: f64,
     at_once: f64,
-    /// Less at once than alone, beyond doubt.
+    /// Significantly slower at once than alone.
     pub(super) fell: bool,
-    /// None of the others lies on its drives.
+    /// None of the others is on its drives.
     has_own_drives: bool,
 }
 
-/// All targets; `None` where one of them is not known alone or at once.
-pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
+/// Returns all targets; `None` if one is not known alone or at once.
+pub(super) fn shares<'a>(context: &RuleContext<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
-    let shared = shared_drives(&facts.index, of);
+    let shared = shared_drives(&context.index, of);
     let share = |target: &'a String| {
         let part = of.parts.iter().find(|part| part.clone.is_none() && part.target == *target)?;
         let at_once = figure_of(part.results.first()?, metric)?;
-        let single = facts.index.finished_step(&of.name, std::slice::from_ref(target))?;
+        let single = context.index.finished_step(&of.name, std::slice::from_ref(target))?;
         let alone = figure_of(single.total.first()?, metric)?;
-        let below = drives_below(&facts.index, of, target);
+        let below = drives_below(&context.index, of, target);
         let less = at_once.value < (1.0 - UNLIKE_WARN) * alone.value;
         Some(Share {
             target,
-            drive: facts.place(of, target).drive,
+            drive: context.place(of, target).drive,
             alone: alone.value,
             at_once: at_once.value,
-            // Reads that need no flash are limited by something else than reads that do.
+            // Reads of unwritten blocks have another limit than reads from flash.
             fell: less && at_once.high() < alone.low() && !unwritten(single),
             has_own_drives: !below.iter().any(|name| shared.contains(name)),
         })
@@ -138,14 +138,14 @@ pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option
     of.targets.iter().map(share).collect()
 }
 
-/// A link on its way carries nearly all it can: link-oversubscribed tells of that.
+/// Returns true if a link in its path is nearly full: link-oversubscribed reports that.
 fn below_a_full_link(
-    facts: &RuleContext<'_>,
+    context: &RuleContext<'_>,
     share: &Share<'_>,
     all: &[Share<'_>],
     of: &Measurement,
 ) -> bool {
-    let (Some(host), Some(drive)) = (facts.host(), share.drive) else { return false };
+    let (Some(host), Some(drive)) = (context.host(), share.drive) else { return false };
     let bytes = |share: &Share<'_>| match metric(of) {
         Metric::Bandwidth => share.at_once,
         _ => share.at_once * of.workload.bs.unwrap_or(0) as f64,
@@ -168,11 +168,11 @@ fn payload(host: &Host, link: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, array, known, link, look, set_written};
+    use crate::testing::{Bench, Outcome, array, check_rule, known, link, set_written};
     use iodyno_model::LinkState;
     use iodyno_model::WrittenState;
 
-    /// Sequential reads of four drives at once, of which the first `count` give half.
+    /// Sequential reads of four drives at once; the first `count` have half the rate.
     fn halved(bench: Bench, count: usize) -> Bench {
         bench.measurement(12, |of| {
             for part in &mut of.parts[..count] {
@@ -185,24 +185,24 @@ mod tests {
     #[test]
     fn those_that_share_are_named() {
         let bench = || Bench::new(4).measured();
-        assert_eq!(look(&RULE, &bench().record()), Outcome::Clear);
-        let outcome = look(&RULE, &halved(bench(), 2).record());
+        assert_eq!(check_rule(&RULE, &bench().record()), Outcome::Clear);
+        let outcome = check_rule(&RULE, &halved(bench(), 2).record());
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0n1", "nvme1n1"]);
         assert_eq!(found.evidence[0].value, "3400 MB/s at once, 6800 MB/s alone");
-        // One alone shares with nobody here, and all of them share the machine.
+        // A single one shares with nobody here, and all of them share the machine.
         for count in [1, 4] {
-            assert_eq!(look(&RULE, &halved(bench(), count).record()), Outcome::Clear);
+            assert_eq!(check_rule(&RULE, &halved(bench(), count).record()), Outcome::Clear);
         }
-        assert_eq!(look(&RULE, &Bench::new(2).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(2).measured().record()), Outcome::NotApplicable);
         let mut lone = bench().record();
         lone.measurements.drain(..3);
-        assert_eq!(look(&RULE, &lone), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &lone), Outcome::CannotTell);
     }
 
     #[test]
-    fn what_lies_on_the_same_drive_seeks_no_limit() {
-        // The array's name stands behind the drives' in the measurement.
+    fn targets_on_the_same_drive_have_no_shared_limit() {
+        // In the measurement, the array's name follows the drives'.
         let bench = || Bench::new(5).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
         let halved = |names: &[&str]| {
             let bench = bench().measured().measurement(18, |of| {
@@ -212,25 +212,25 @@ mod tests {
                     *bandwidth = bandwidth.map(|rate| rate.scaled(0.5));
                 }
             });
-            look(&RULE, &bench.record())
+            check_rule(&RULE, &bench.record())
         };
         assert_eq!(halved(&["nvme0n1", "nvme1n1", "md0"]), Outcome::Clear);
         let outcome = halved(&["nvme0n1", "nvme1n1", "md0", "nvme2n1", "nvme3n1"]);
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme2n1", "nvme3n1"]);
         assert_eq!(found.evidence.last().unwrap().value, "1 of 3 targets");
-        // Of three none is left to share anything.
+        // Of three, none is left to share anything.
         let few = Bench::new(2).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
-        assert_eq!(look(&RULE, &few.measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &few.measured().record()), Outcome::NotApplicable);
     }
 
     #[test]
     fn drives_that_hold_nothing_share_no_limit() {
         let empty =
             |n, bench: Bench| bench.measurement(n, |of| set_written(of, WrittenState::Unwritten));
-        // The sequential reads of both that fell, each alone.
+        // The sequential reads, each alone, of the two that fell.
         let one = empty(0, halved(Bench::new(4).measured(), 2));
-        assert_eq!(look(&RULE, &empty(3, one).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &empty(3, one).record()), Outcome::Clear);
     }
 
     #[test]
@@ -245,13 +245,13 @@ mod tests {
                 }
             })
         };
-        assert_eq!(look(&RULE, &shared(4).record()), Outcome::Clear);
-        look(&RULE, &shared(16).record()).only(Severity::Warn);
+        assert_eq!(check_rule(&RULE, &shared(4).record()), Outcome::Clear);
+        check_rule(&RULE, &shared(16).record()).only(Severity::Warn);
         let busy = halved(Bench::new(4).measured(), 2).measurement(12, |of| {
             if let Some(cpu) = &mut of.cpu {
                 cpu.busiest_thread = 1.0;
             }
         });
-        assert_eq!(look(&RULE, &busy.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &busy.record()), Outcome::Clear);
     }
 }

@@ -1,20 +1,20 @@
-//! Rates that fluctuate more slowly than they were measured for.
+//! Finds rates that fluctuate more slowly than the measured time can show.
 
 use iodyno_model::{DirectionResult, Estimate, Measurement, Metric, Severity, format_duration_ns};
 use iodyno_stats::two_sample::disjoint;
 
-use super::{Affected, Look, Reservation, Rule, Tally};
+use super::{Affected, Checks, Reservation, Rule, Tally};
 use crate::figures;
 use crate::rule_context::RuleContext;
 
-/// What shows that the next measurement may lie outside of the interval.
+/// Evidence that the next measurement may lie outside of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Slow {
     /// The windows of the measurement itself.
     Window,
-    /// The same was measured once more, and came to this.
+    /// The rate when measured again.
     Again(Estimate),
-    /// While all were measured at once, which can only cost, it came to this, which is more.
+    /// A higher rate with all drives at once, which should only be slower.
     AllAtOnce(Estimate),
 }
 
@@ -22,25 +22,25 @@ pub(super) static RULE: Rule = Rule {
     id: "slow-fluctuations",
     severity: Severity::Info,
     summary: "rates that fluctuate more slowly than they were measured for",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
-    for (_, of) in facts.finished() {
+    for (_, of) in context.finished() {
         let Some(result) = of.total.first() else { continue };
         let (Some(_), Some(iops)) = (result.slow, result.iops) else {
             tally.unknown(of.title(), "it is too short to tell how slowly it fluctuates");
             continue;
         };
-        tally.looked();
-        if let Some(slow) = slow(facts, of) {
+        tally.checked();
+        if let Some(slow) = slow(context, of) {
             let figure = figures::estimate(Metric::Iops, &iops);
             let figure = format!("{figure}; {}", words(slow, of));
-            affected.add(of.title(), figure, facts.subjects(of));
+            affected.add(of.title(), figure, context.subjects(of));
         }
     }
-    affected.tell(
+    affected.report(
         tally,
         "the rate fluctuates slowly: the interval is of the measured time only",
         "A drive that tidies up every few seconds, or a neighbour that comes and goes, has another mean the next time. The interval knows what happened while it was measured, and nothing else.",
@@ -48,26 +48,31 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
-    Some(Reservation::qualified(format!("slow fluctuations: {}", words(slow(facts, of)?, of))))
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    Some(Reservation::qualified(format!("slow fluctuations: {}", words(slow(context, of)?, of))))
 }
 
-/// What shows it; `None` also where it is told already, that the rate changed.
-fn slow(facts: &RuleContext<'_>, of: &Measurement) -> Option<Slow> {
+/// Returns the evidence; `None` also if a rate change is already reported.
+fn slow(context: &RuleContext<'_>, of: &Measurement) -> Option<Slow> {
     let result = of.total.first()?;
     if result.steady == Some(false) {
         return None;
     }
-    elsewhere(facts, of, result).or_else(|| (result.slow == Some(true)).then_some(Slow::Window))
+    elsewhere(context, of, result).or_else(|| (result.slow == Some(true)).then_some(Slow::Window))
 }
 
-/// The same point of the same run, further apart than both intervals allow.
-fn elsewhere(facts: &RuleContext<'_>, of: &Measurement, result: &DirectionResult) -> Option<Slow> {
+/// Compares with the same point of the same run, and returns it if it is further away than both
+/// intervals allow.
+fn elsewhere(
+    context: &RuleContext<'_>,
+    of: &Measurement,
+    result: &DirectionResult,
+) -> Option<Slow> {
     let own = result.iops?;
     let bounds = own.bounds().filter(|_| own.relative_half_width().is_some())?;
-    let others = facts.index.repeated(of).iter().filter(|other| {
-        // Rounds are there because the drive changes.
+    let others = context.index.repeated(of).iter().filter(|other| {
+        // Rounds are made because the drive changes.
         other.phase != of.phase && (other.round, of.round) == (None, None)
     });
     others.copied().find_map(|other| {
@@ -82,7 +87,7 @@ fn elsewhere(facts: &RuleContext<'_>, of: &Measurement, result: &DirectionResult
     })
 }
 
-/// The rate of the same direction, where its interval is known.
+/// Returns the rate of the same direction, if its interval is known.
 fn of_direction(results: &[DirectionResult], like: &DirectionResult) -> Option<Estimate> {
     let found = results.iter().find(|one| one.direction == like.direction)?.iops?;
     found.relative_half_width().map(|_| found)
@@ -107,27 +112,27 @@ fn words(slow: Slow, of: &Measurement) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
 
     #[test]
-    fn a_slow_wave_qualifies_and_a_change_is_told_elsewhere() {
+    fn a_slow_wave_qualifies_and_a_change_has_its_own_rule() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let slow = bench.clone().measurement(1, |of| of.total[0].slow = Some(true));
-        look(&RULE, &slow.record()).only(Severity::Info);
+        check_rule(&RULE, &slow.record()).only(Severity::Info);
         let why = reserves(&RULE, &slow.record(), 1).unwrap().why;
         assert!(why.starts_with("slow fluctuations: the interval is of these "), "{why}");
         let changed = slow.measurement(1, |of| of.total[0].steady = Some(false));
         assert_eq!(reserves(&RULE, &changed.record(), 1), None);
         let blind =
             (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.total[0].slow = None));
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 
     #[test]
-    fn the_same_measured_again_tells_what_a_window_cannot() {
+    fn repetitions_show_fluctuations_beyond_the_window() {
         let mut record = Bench::new(1).measured().record();
         let mut again = record.measurements[1].clone();
         again.phase = 77;

@@ -1,8 +1,8 @@
-//! Runs in rounds whose drive did not come to its steady state, and points that write.
+//! Finds runs in rounds, and points that write, whose drive did not reach its steady state.
 
 use iodyno_model::{EndReason, Measurement, Rounds, Severity, format_duration_ns};
 
-use super::{Affected, Look, Reservation, Rule, Tally};
+use super::{Affected, Checks, Reservation, Rule, Tally};
 use crate::convergence::limits;
 use crate::figures::percent;
 use crate::rule_context::RuleContext;
@@ -11,40 +11,40 @@ pub(super) static RULE: Rule = Rule {
     id: "steady-state-not-reached",
     severity: Severity::Info,
     summary: "rounds, points that write and jobs with steadystate that ended before the drive was steady",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
-    if let Some((asked, targets)) = &facts.rounds {
+    if let Some((asked, targets)) = &context.rounds {
         for (targets, found) in targets {
-            tally.looked();
+            tally.checked();
             if found.steady_in.is_none() {
                 let rounds = format!("{} rounds of at most {}", found.rounds(), asked.most);
                 affected.add(targets.join(" "), rounds, targets.to_vec());
             }
         }
     }
-    for (_, of) in facts.finished() {
+    for (_, of) in context.finished() {
         if of.conditions.steady_state.is_some() {
-            tally.looked();
+            tally.checked();
             if let Some(missing) = missing(of) {
-                affected.add(of.title(), missing, facts.subjects(of));
+                affected.add(of.title(), missing, context.subjects(of));
             }
         }
         let Some(attained) = of.account.as_ref().and_then(|of| of.steadystate_attained) else {
             continue;
         };
-        tally.looked();
+        tally.checked();
         if !attained {
             let time = of.duration_ns.map_or_else(
                 || "not attained".into(),
                 |ns| format!("not attained in {}", format_duration_ns(ns as f64)),
             );
-            affected.add(of.title(), time, facts.subjects(of));
+            affected.add(of.title(), time, context.subjects(of));
         }
     }
-    affected.tell(
+    affected.report(
         tally,
         "it ended before the drive was steady",
         "What a drive does before its steady state depends on what it went through before, and does not last.",
@@ -52,15 +52,15 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
     if of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false) {
         return Some(Reservation::qualified("its steadystate was not attained"));
     }
     if let Some(missing) = missing(of) {
         return Some(Reservation::qualified(missing));
     }
-    let (asked, targets) = facts.rounds.as_ref()?;
+    let (asked, targets) = context.rounds.as_ref()?;
     let (_, found) = targets.iter().find(|(targets, _)| *targets == of.targets)?;
     let window = found.window(asked)?;
     let is_in_window = of.round.is_some_and(|round| window.contains(&round));
@@ -68,7 +68,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
         .then(|| Reservation::qualified("the drive was not in its steady state"))
 }
 
-/// What a measurement that had to be steady lacks of that, in words, where it ended at the longest
+/// Describes why a measurement is not known to be steady, if it had to be and ended at the maximum
 /// time.
 fn missing(of: &Measurement) -> Option<String> {
     let asked = of.conditions.steady_state.filter(|_| of.end == EndReason::MaxTime)?;
@@ -93,8 +93,8 @@ fn missing(of: &Measurement) -> Option<String> {
     })
 }
 
-/// It is told of `of`, with figures, that its rate changed.
-pub(super) fn tells_change(of: &Measurement) -> bool {
+/// Returns true if this rule reports for `of`, with figures, that its rate changed.
+pub(super) fn reports_change(of: &Measurement) -> bool {
     let has_window = of.conditions.steady_state.is_some_and(|state| state.excursion.is_some());
     has_window && missing(of).is_some()
 }
@@ -104,17 +104,17 @@ mod tests {
     use super::*;
     use iodyno_model::{JobStats, SteadyState};
 
-    use crate::testing::{Bench, Outcome, in_rounds, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, in_rounds, reserves};
 
     #[test]
     fn windows_that_are_not_steady_qualify() {
         let rule = &RULE;
-        assert_eq!(look(rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(rule, &Bench::new(1).measured().record()), Outcome::NotApplicable);
         let steady = in_rounds(&[900.0, 100.0, 100.0, 100.0, 100.0, 100.0]);
-        assert_eq!(look(rule, &steady), Outcome::Clear);
+        assert_eq!(check_rule(rule, &steady), Outcome::Clear);
         assert_eq!(reserves(rule, &steady, 5), None);
         let unsteady = in_rounds(&[900.0, 100.0, 100.0, 200.0, 100.0, 100.0]);
-        look(rule, &unsteady).only(Severity::Info);
+        check_rule(rule, &unsteady).only(Severity::Info);
         assert!(reserves(rule, &unsteady, 5).is_some());
         let attained = |attained| {
             let job = Bench::new(1).measured().measurement(0, |of| {
@@ -123,11 +123,11 @@ mod tests {
             });
             job.record()
         };
-        assert_eq!(look(rule, &attained(Some(true))), Outcome::Clear);
-        assert_eq!(look(rule, &attained(None)), Outcome::NotApplicable);
-        look(rule, &attained(Some(false))).only(Severity::Info);
+        assert_eq!(check_rule(rule, &attained(Some(true))), Outcome::Clear);
+        assert_eq!(check_rule(rule, &attained(None)), Outcome::NotApplicable);
+        check_rule(rule, &attained(Some(false))).only(Severity::Info);
         assert!(reserves(rule, &attained(Some(false)), 0).is_some());
-        // A point that writes, at its longest time.
+        // A point that writes, at its maximum time.
         let writes = |end: EndReason, window: Option<(f64, f64)>| {
             let point = Bench::new(1).measured().measurement(0, |of| {
                 of.end = end.clone();
@@ -144,7 +144,7 @@ mod tests {
         let why = |record| reserves(rule, &record, 0).map(|reserved| reserved.why);
         let not_steady = &super::super::not_steady::RULE;
         let falling = writes(EndReason::MaxTime, Some((0.45, 0.3)));
-        look(rule, &falling).only(Severity::Info);
+        check_rule(rule, &falling).only(Severity::Info);
         assert_eq!(reserves(not_steady, &falling, 0), None, "told once");
         assert_eq!(
             why(falling).unwrap(),
@@ -152,7 +152,7 @@ mod tests {
              range was 45 % of its average (at most 20 %), its slope 30 % (at most 10 %)"
         );
         let short = writes(EndReason::MaxTime, None);
-        look(rule, &short).only(Severity::Info);
+        check_rule(rule, &short).only(Severity::Info);
         assert!(reserves(not_steady, &short, 0).is_some());
         assert_eq!(
             why(short).unwrap(),
@@ -168,6 +168,6 @@ mod tests {
         }
         // The first round is not in the window.
         assert_eq!(reserves(rule, &unsteady, 0), None);
-        look(rule, &in_rounds(&[100.0, 100.0])).only(Severity::Info);
+        check_rule(rule, &in_rounds(&[100.0, 100.0])).only(Severity::Info);
     }
 }

@@ -1,20 +1,19 @@
-//! A slope of steadystate that almost any series passes.
+//! Qualifies a steadystate slope that almost any series passes.
 
 use iodyno_model::{Measurement, parse_duration_ns};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::option;
 use crate::rule_context::RuleContext;
 
-/// Rise or fall over the window that SNIA allows, in percent of the average
-/// (SSS PTS 2.0.2, 2.1.24).
+/// Change over the window that SNIA allows, in percent of the average (SSS PTS 2.0.2, 2.1.24).
 const SNIA_PERCENT: f64 = 10.0;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "steadystate-slope",
     summary: "a steadystate slope that lets the rate change by far more than SNIA's 10 %",
-    look,
+    affected_by,
     what: "its steadystate does not tell whether it was steady",
     why: "fio's slope is one per sample and not over the window: 10 % a second lets a rate double \
           within ten.",
@@ -22,7 +21,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            rounds decide, as the presets for SNIA's tests do.",
 });
 
-fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let Some(limit) = option(of, "steadystate")?.or(option(of, "ss")?) else { return Ok(None) };
     let slope = limit.split_once("_slope:").and_then(|(_, percent)| percent.strip_suffix('%'));
     let Some(percent) = slope.and_then(|percent| percent.trim().parse::<f64>().ok()) else {
@@ -30,7 +29,7 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     };
     let of_time = |names: [&str; 2]| {
         let text = option(of, names[0])?.or(option(of, names[1])?);
-        // In s unless it says otherwise.
+        // In seconds by default.
         Ok::<_, String>(text.map(|text| parse_duration_ns(text, 1e9).map(|ns| ns / 1e9)))
     };
     let Some(Some(window)) = of_time(["steadystate_duration", "ss_dur"])? else {
@@ -47,7 +46,7 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::Severity;
 
     #[test]
@@ -62,16 +61,22 @@ mod tests {
             });
             bench.record()
         };
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &with("iops:20%", None, None)), Outcome::Clear);
-        assert_eq!(look(&RULE, &with("iops_slope:0.03%", Some("300"), None)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with("iops:20%", None, None)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with("iops_slope:0.03%", Some("300"), None)), Outcome::Clear);
         // Five rounds of a minute.
-        assert_eq!(look(&RULE, &with("bw_slope:2.5%", Some("5m"), Some("60s"))), Outcome::Clear);
-        // As kdevops has it.
+        assert_eq!(
+            check_rule(&RULE, &with("bw_slope:2.5%", Some("5m"), Some("60s"))),
+            Outcome::Clear
+        );
+        // As used by kdevops.
         let vacuous = with("iops_slope:10%", Some("4h"), None);
-        look(&RULE, &vacuous).only(Severity::Info);
+        check_rule(&RULE, &vacuous).only(Severity::Info);
         assert!(reserves(&RULE, &vacuous, 0).unwrap().why.contains("14400 samples"));
-        assert_eq!(look(&RULE, &with("iops_slope:10%", None, None)), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &with("iops_slope:10%", Some("soon"), None)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with("iops_slope:10%", None, None)), Outcome::CannotTell);
+        assert_eq!(
+            check_rule(&RULE, &with("iops_slope:10%", Some("soon"), None)),
+            Outcome::CannotTell
+        );
     }
 }

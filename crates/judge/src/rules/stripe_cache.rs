@@ -1,20 +1,20 @@
-//! Writes on arrays with parity whose stripe cache is as small as it comes.
+//! Qualifies writes on arrays with parity and the default stripe cache.
 
 use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::writes;
 use crate::place::arrays_under;
 use crate::rule_context::RuleContext;
 
-/// What the kernel begins with (NR_STRIPES in drivers/md/raid5.c), pages for each member.
+/// Kernel default (NR_STRIPES in drivers/md/raid5.c), pages per member.
 const DEFAULT_PAGES: u32 = 256;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "stripe-cache",
     summary: "writes on RAID 4, 5 or 6 whose stripe cache is no larger than the kernel's default",
-    look,
+    affected_by,
     what: "the array had its smallest stripe cache",
     why: "A write waits for a free stripe in memory; the cache grows by itself one stripe at a time, \
           and gives back what other memory needs.",
@@ -23,11 +23,11 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            echo 4 | sudo tee /sys/block/ARRAY/md/group_thread_cnt. Neither outlives a reboot.",
 });
 
-pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if !writes(of) {
         return Ok(None);
     }
-    let host = facts.known_host()?;
+    let host = context.known_host()?;
     for (name, array) in arrays_under(host, of) {
         if !matches!(array.level.as_str(), "raid4" | "raid5" | "raid6") {
             continue;
@@ -54,7 +54,7 @@ pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, on_stack, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, on_stack, reserves};
     use iodyno_model::{Direction, Fact, MdArray, RunRecord, Severity};
 
     fn writes_on(level: &str, pages: Fact<u32>) -> RunRecord {
@@ -71,16 +71,16 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_told_where_something_is_written() {
+    fn the_default_is_reported_for_writes() {
         let small = writes_on("raid5", known(256));
-        look(&RULE, &small).only(Severity::Info);
+        check_rule(&RULE, &small).only(Severity::Info);
         assert_eq!(
             reserves(&RULE, &small, 0).unwrap().why,
             "stripe_cache_size of md0 is 256, 1 MiB for each member; one thread handles all stripes"
         );
-        assert_eq!(look(&RULE, &writes_on("raid6", known(8192))), Outcome::Clear);
-        assert_eq!(look(&RULE, &writes_on("raid0", Fact::Absent)), Outcome::Clear);
-        assert_eq!(look(&RULE, &writes_on("raid5", Fact::Absent)), Outcome::CannotTell);
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &writes_on("raid6", known(8192))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &writes_on("raid0", Fact::Absent)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &writes_on("raid5", Fact::Absent)), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
     }
 }

@@ -1,21 +1,21 @@
-//! Slow I/Os that the drive itself did not find slow.
+//! Qualifies slow I/Os that the drive itself did not count as slow.
 
 use iodyno_model::{Direction, Measurement, format_count};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::pauses;
 use crate::rule_context::RuleContext;
 
-/// Fewer slow I/Os than these are an accident.
+/// Fewer slow I/Os than these may be chance.
 const LEAST: u64 = 10;
-/// The drive counted less than this share of what the host counted.
+/// The drive counted less than this share of the host's count.
 const SHARE: f64 = 0.1;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "tail-not-drives",
     summary: "slow I/Os that the drive's own latency monitor did not count as slow",
-    look,
+    affected_by,
     what: "its slowest I/Os were not the drive's",
     why: "The drive counts how long it took itself; the rest was spent before it got the command, or \
           after it had answered: in the queue, on the link, until a CPU had time.",
@@ -23,21 +23,21 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            schedulers; with less depth less waits in front of the drive.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let [target] = of.targets.as_slice() else { return Ok(None) };
-    // Its latencies count from when I/Os were due, which the drive knows nothing of.
+    // Paced latencies count from when I/Os were due, which the drive does not know.
     if pauses(of) {
         return Ok(None);
     }
-    let place = facts.place(of, target);
-    // A layer splits I/Os or gathers them: the counts would be of other things.
+    let place = context.place(of, target);
+    // A layer splits or merges I/Os, so the counts would not match.
     let Some(drive) = place.drive.filter(|_| place.whole) else { return Ok(None) };
     let monitor = |index: Option<usize>| {
-        facts.record().snapshots.get(index?)?.drive(&drive.name)?.latency_monitor.get()
+        context.record().snapshots.get(index?)?.drive(&drive.name)?.latency_monitor.get()
     };
     let (Some(before), Some(after)) = (monitor(of.before), monitor(of.after)) else {
         return match drive.latency_monitor {
-            // Few drives have one, which is nothing to be told of each.
+            // Few drives have one, so its absence is not reported.
             iodyno_model::Fact::Absent => Ok(None),
             _ => Err(format!("the latency monitor of {} around it", drive.name)),
         };
@@ -76,10 +76,10 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, known, reserves};
     use iodyno_model::{Fact, LatencyMonitor, RunRecord, Severity};
 
-    /// So many reads of 20 ms, of which the drive counted so many beyond 5 ms.
+    /// `slow` reads of 20 ms, of which the drive counted `counted` above 5 ms.
     fn run(slow: u64, counted: u32) -> RunRecord {
         let monitor = |count: u32| {
             let mut counts = [[7; 3]; 4];
@@ -97,23 +97,23 @@ mod tests {
 
     #[test]
     fn a_tail_that_the_drive_did_not_see_is_the_hosts() {
-        assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         for (slow, counted) in [(0, 0), (3, 0), (100, 100), (100, 20)] {
-            assert_eq!(look(&RULE, &run(slow, counted)), Outcome::Clear, "{slow} {counted}");
+            assert_eq!(check_rule(&RULE, &run(slow, counted)), Outcome::Clear, "{slow} {counted}");
         }
         let hosts = run(100, 2);
-        look(&RULE, &hosts).only(Severity::Info);
+        check_rule(&RULE, &hosts).only(Severity::Info);
         let why = reserves(&RULE, &hosts, 0).unwrap().why;
         assert_eq!(why, "100 reads took more than 5 ms, and the drive counted 2");
         let mut paced = hosts;
         for of in &mut paced.measurements {
             of.workload.options.insert("rate_iops".into(), "5000".into());
         }
-        assert_eq!(look(&RULE, &paced), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &paced), Outcome::Clear);
         let mut anew = run(100, 0);
         if let Fact::Read(monitor) = &mut anew.snapshots[1].drives[0].latency_monitor {
             monitor.counts = [[0; 3]; 4];
         }
-        assert_eq!(look(&RULE, &anew), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &anew), Outcome::CannotTell);
     }
 }

@@ -1,4 +1,4 @@
-//! What a rule gathers while it looks.
+//! Collects the results of a rule.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use iodyno_model::{
 };
 
 use super::Rule;
-use crate::each_once::each_once;
 use crate::rule_context::RuleContext;
+use crate::unique::unique;
 
-/// So many that share a figure or lack the same are counted and not named: a report of ten thousand
-/// jobs lacks a host in each of them, for each of twenty rules.
+/// From this many equal entries on, only their number is shown: a report of ten thousand jobs lacks
+/// a host in each of them, for each of twenty rules.
 const MOST_NAMED: usize = 256;
 
-/// Whose and what; of many with the same `what` the first alone, as `job0 and 9999 more`.
+/// Pairs of subject and statement; many with the same statement become one: `job0 and 9999 more`.
 fn named(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut times = HashMap::<String, usize>::new();
     for (_, what) in &pairs {
@@ -23,10 +23,10 @@ fn named(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
             None => _ = times.insert(what.clone(), 1),
         }
     }
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     let short = |(whose, what): (String, String)| match times[&what] {
         several @ MOST_NAMED.. => {
-            let is_first = told.insert(what.clone());
+            let is_first = reported.insert(what.clone());
             is_first.then(|| (format!("{whose} and {} more", several - 1), what))
         }
         _ => Some((whose, what)),
@@ -34,37 +34,37 @@ fn named(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
     pairs.into_iter().filter_map(short).collect()
 }
 
-/// A rule's findings so far, what it looked at, and what it could not see.
+/// A rule's findings so far, and what it could and could not check.
 pub(crate) struct Tally {
     rule: &'static Rule,
     findings: Vec<Finding>,
     unknown: Vec<(String, String)>,
-    looked: bool,
+    checked: bool,
 }
 
 impl Tally {
     pub(super) fn new(rule: &'static Rule) -> Self {
-        Self { rule, findings: Vec::new(), unknown: Vec::new(), looked: false }
+        Self { rule, findings: Vec::new(), unknown: Vec::new(), checked: false }
     }
 
-    /// It looked at something and could see it.
-    pub(crate) fn looked(&mut self) {
-        self.looked = true;
+    /// Notes that something was checked.
+    pub(crate) fn checked(&mut self) {
+        self.checked = true;
     }
 
-    /// It found something, which bears the rule's name.
+    /// Adds a finding, and sets its rule.
     pub(crate) fn found(&mut self, finding: Finding) {
-        self.looked = true;
+        self.checked = true;
         self.findings.push(Finding { rule: self.rule.id.to_owned(), ..finding });
     }
 
-    /// It could not tell of `subject`, since `missing`.
+    /// Notes that `subject` could not be checked because of `missing`.
     pub(crate) fn unknown(&mut self, subject: impl Into<String>, missing: impl Into<String>) {
         self.unknown.push((subject.into(), missing.into()));
     }
 
-    /// The value of a fact; where it is unknown, notes that and why.
-    pub(crate) fn know<'f, T>(
+    /// Returns the value of a fact; if it is unknown, notes that and why.
+    pub(crate) fn known_or_note<'f, T>(
         &mut self,
         subject: &str,
         what: &str,
@@ -77,47 +77,47 @@ impl Tally {
     }
 
     pub(crate) fn report(mut self) -> RuleReport {
-        self.unknown = named(each_once(self.unknown));
+        self.unknown = named(unique(self.unknown));
         let outcome = if !self.findings.is_empty() {
             RuleOutcome::Findings(self.findings)
-        } else if self.looked {
+        } else if self.checked {
             RuleOutcome::Clear
         } else if self.unknown.is_empty() {
             RuleOutcome::NotApplicable
         } else {
-            let missing = each_once(self.unknown.iter().map(|(_, what)| what.as_str()));
+            let missing = unique(self.unknown.iter().map(|(_, what)| what.as_str()));
             RuleOutcome::CannotTell(missing.join("; "))
         };
         RuleReport { rule: self.rule.id.to_owned(), outcome, cannot_tell: self.unknown }
     }
 }
 
-/// Applies a rule that qualifies measurements to each that was finished. `look`
-/// gives the figure that one is affected by, `None` where it is not, or what is
-/// missing to tell. All that are affected make one finding: `what`, `why`, `next`.
+/// Applies a qualifying rule to each finished measurement. `affected_by` returns the figure of an
+/// affected one, `None` if it is not affected, or what is missing to tell. All affected ones make
+/// one finding: `what`, `why`, `next`.
 pub(crate) fn qualify(
     tally: &mut Tally,
-    facts: &RuleContext<'_>,
-    look: impl Fn(&Measurement) -> Result<Option<String>, String>,
+    context: &RuleContext<'_>,
+    affected_by: impl Fn(&Measurement) -> Result<Option<String>, String>,
     [what, why, next]: [&str; 3],
 ) {
     let mut affected = Affected::default();
-    for (_, of) in facts.finished() {
-        match look(of) {
+    for (_, of) in context.finished() {
+        match affected_by(of) {
             Err(missing) => tally.unknown(of.title(), missing),
             Ok(figure) => {
-                tally.looked();
+                tally.checked();
                 if let Some(figure) = figure {
-                    affected.add(of.title(), figure, facts.subjects(of));
+                    affected.add(of.title(), figure, context.subjects(of));
                 }
             }
         }
     }
-    affected.tell(tally, what, why, next);
+    affected.report(tally, what, why, next);
 }
 
-/// Measurements that a rule has the same reservation about: one finding for
-/// all, since a machine with many drives would otherwise print pages of it.
+/// Measurements with the same reservation of a rule: one finding for all, since a machine with many
+/// drives would otherwise print pages.
 #[derive(Default)]
 pub(crate) struct Affected {
     /// Title and figure.
@@ -126,14 +126,14 @@ pub(crate) struct Affected {
 }
 
 impl Affected {
-    /// A measurement, by its title and the figure that it is affected by.
+    /// Adds a measurement, with its title and the figure that is affected.
     pub(crate) fn add(&mut self, title: String, figure: impl Into<String>, subjects: Vec<String>) {
         self.figures.push((title, figure.into()));
         self.subjects.extend(subjects);
     }
 
-    /// Makes an INFO of them, if there are any: `seq-read nvme0n1: {what}.`
-    pub(crate) fn tell(self, tally: &mut Tally, what: &str, why: &str, next: &str) {
+    /// Makes one INFO finding of them, if any: `seq-read nvme0n1: {what}.`
+    pub(crate) fn report(self, tally: &mut Tally, what: &str, why: &str, next: &str) {
         let whose = match self.figures.as_slice() {
             [] => return,
             [(only, _)] => only.clone(),
@@ -142,12 +142,12 @@ impl Affected {
         let what = format!("{whose}: {what}.");
         let figures = named(self.figures).into_iter();
         let evidence = figures.map(|(whose, figure)| Evidence::new(whose, figure)).collect();
-        let subjects = each_once(self.subjects);
+        let subjects = unique(self.subjects);
         tally.found(finding(Severity::Info, subjects, what, evidence, why, next));
     }
 }
 
-/// How grave a verdict is as a finding; `None` where there is nothing to find.
+/// Returns the severity of a verdict; `None` if it is no finding.
 pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
     match verdict {
         Verdict::Fail => Some(Severity::Fail),
@@ -156,7 +156,7 @@ pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
     }
 }
 
-/// A finding, as [`Tally::found`] takes it.
+/// Builds a finding for [`Tally::found`].
 pub(crate) fn finding(
     severity: Severity,
     subjects: Vec<String>,

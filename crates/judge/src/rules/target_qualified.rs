@@ -1,31 +1,32 @@
-//! Targets that are not quite storage.
+//! Qualifies targets that are not plain storage.
 
 use iodyno_model::{Caveat, Measurement, WrittenShare, WrittenState};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "target-qualified",
     summary: "targets whose figures are not those of a drive: overlay, compression, memory",
-    look,
+    affected_by,
     what: "the target is not a plain drive",
     why: "Something between the target and the drive answers I/O by itself or changes it.",
     next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
 });
 
-/// Of what is measured without /sys nobody knows whether a drive is below.
+/// Without /sys it is not known if a drive is below.
 const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not known";
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    let blind = facts.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
-    // Of blocks that were never written blocks-not-written tells.
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    let blind = context.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
+    // Unwritten blocks are reported by blocks-not-written.
     let empty = |written: &WrittenShare| {
         matches!(written.state, WrittenState::Unwritten | WrittenState::Partly)
     };
-    let is_told = of.conditions.written.iter().any(empty);
-    let is_new = |remark: &&Caveat| !(is_told && matches!(remark, Caveat::PartlyAllocated { .. }));
+    let is_reported = of.conditions.written.iter().any(empty);
+    let is_new =
+        |remark: &&Caveat| !(is_reported && matches!(remark, Caveat::PartlyAllocated { .. }));
     let remarks = of.conditions.target_remarks.iter().filter(is_new).map(ToString::to_string);
     let remarks: Vec<String> = remarks.chain(blind.map(str::to_owned)).collect();
     Ok((!remarks.is_empty()).then(|| remarks.join("; ")))
@@ -34,29 +35,29 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves, set_written};
+    use crate::testing::{Bench, Outcome, check_rule, reserves, set_written};
     use iodyno_model::{FileSystemEffect, Severity};
 
     #[test]
     fn remarks_qualify() {
         let bench = Bench::new(1).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
         let tripped = bench.measurement(1, |of| {
             let effect = FileSystemEffect::Overlay;
             of.conditions.target_remarks =
                 vec![Caveat::FileSystem { name: "overlay".into(), effect }];
         });
-        look(&RULE, &tripped.record()).only(Severity::Info);
+        check_rule(&RULE, &tripped.record()).only(Severity::Info);
         assert!(reserves(&RULE, &tripped.record(), 1).unwrap().why.contains("overlay"));
         let holes = tripped.measurement(1, |of| {
             of.conditions.target_remarks =
                 vec![Caveat::PartlyAllocated { allocated_bytes: 0, size_bytes: 1 << 30 }];
         });
         assert!(reserves(&RULE, &holes.record(), 1).is_some());
-        let told = holes.measurement(1, |of| set_written(of, WrittenState::Unwritten));
-        assert_eq!(reserves(&RULE, &told.record(), 1), None);
+        let reported = holes.measurement(1, |of| set_written(of, WrittenState::Unwritten));
+        assert_eq!(reserves(&RULE, &reported.record(), 1), None);
     }
 
     #[test]
@@ -65,6 +66,6 @@ mod tests {
         let mut record = Bench::new(1).measured().record();
         record.snapshots = blind.snapshots;
         assert_eq!(reserves(&RULE, &record, 1).unwrap().why, NO_SYSFS);
-        assert_eq!(look(&super::super::drive_dead::RULE, &record), Outcome::CannotTell);
+        assert_eq!(check_rule(&super::super::drive_dead::RULE, &record), Outcome::CannotTell);
     }
 }

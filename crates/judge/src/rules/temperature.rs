@@ -1,14 +1,14 @@
-//! Drives that are too hot.
+//! Finds drives that are too hot.
 
 use iodyno_model::{ABSOLUTE_ZERO_C, Drive, Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 /// Temperature bit of Critical Warning.
 const TEMPERATURE: u8 = 1 << 1;
 
-/// How grave it is, what is said of the drive, why, and what to do.
+/// Severity, statement, reason and advice.
 type Said = (Severity, &'static str, &'static str, &'static str);
 
 const HOT: Said = (
@@ -28,14 +28,14 @@ pub(super) static RULE: Rule = Rule {
     id: "temperature",
     severity: Severity::Warn,
     summary: "temperature at the drive's warning level, or its warning bit",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
         let seen: Vec<&Drive> =
-            facts.record().snapshots.iter().filter_map(|host| host.drive(name)).collect();
+            context.record().snapshots.iter().filter_map(|host| host.drive(name)).collect();
         let warned = seen
             .iter()
             .filter_map(|drive| drive.health.get())
@@ -43,10 +43,10 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let hottest = seen.iter().filter_map(|drive| drive.composite_c()).max_by(f64::total_cmp);
         let level = seen.iter().find_map(|drive| warning_c(drive));
         if drive.health.get().is_none() && (hottest.is_none() || level.is_none()) {
-            tally.know(name, "SMART log", &drive.health);
+            tally.known_or_note(name, "SMART log", &drive.health);
             continue;
         }
-        tally.looked();
+        tally.checked();
         let minutes = |drive: &&Drive| Some(drive.health.get()?.critical_temperature_min);
         let before = seen.first().and_then(minutes);
         let critical = seen.iter().filter_map(minutes).max().filter(|minutes| *minutes > 0);
@@ -86,7 +86,7 @@ fn warning_c(drive: &Drive) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, log, look};
+    use crate::testing::{Bench, Outcome, check_rule, known, log};
     use iodyno_model::{Fact, Temperature};
 
     fn at(c: f64) -> Fact<Temperature> {
@@ -95,31 +95,31 @@ mod tests {
 
     #[test]
     fn heat_is_seen_in_any_snapshot_and_by_the_bit() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let hot = Bench::new(1).after(|host| host.drives[0].temperature = at(80.0)).record();
-        look(&RULE, &hot).only(Severity::Warn);
+        check_rule(&RULE, &hot).only(Severity::Warn);
         let warm = Bench::new(1).after(|host| host.drives[0].temperature = at(79.0)).record();
-        assert_eq!(look(&RULE, &warm), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &warm), Outcome::Clear);
         let bit = Bench::new(1).drive(0, |d| log(d).critical_warning = 2).record();
-        look(&RULE, &bit).only(Severity::Warn);
+        check_rule(&RULE, &bit).only(Severity::Warn);
     }
 
     #[test]
-    fn without_log_and_level_it_cannot_tell() {
+    fn without_log_and_level_it_is_undecided() {
         let blind = Bench::new(1).drive(0, |d| {
             d.health = Fact::NeedsRoot;
             d.temperature = Fact::Absent;
         });
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 
     #[test]
-    fn minutes_at_the_critical_level_are_told_and_count_while_measured() {
+    fn minutes_at_the_critical_level_warn_if_they_grow_during_the_run() {
         let past = Bench::new(1).drive(0, |d| log(d).critical_temperature_min = 12);
-        let found = look(&RULE, &past.record());
+        let found = check_rule(&RULE, &past.record());
         assert_eq!(found.only(Severity::Info).evidence[0].value, "12 min since it was made");
         let now = past.after(|host| log(&mut host.drives[0]).critical_temperature_min = 13);
-        let found = look(&RULE, &now.record());
+        let found = check_rule(&RULE, &now.record());
         assert_eq!(found.only(Severity::Warn).evidence[0].value, "13 min, and counting");
     }
 
@@ -130,7 +130,7 @@ mod tests {
             log(d).temperature_k = 0;
             log(d).critical_warning = 2;
         });
-        let found = look(&RULE, &none.record());
+        let found = check_rule(&RULE, &none.record());
         let names: Vec<&str> =
             found.only(Severity::Warn).evidence.iter().map(|one| one.what.as_str()).collect();
         assert_eq!(names, ["warning level", "warning bit"]);

@@ -1,8 +1,8 @@
-//! Drives that slowed themselves down for heat during the run.
+//! Finds drives that throttled for heat during the run.
 
 use iodyno_model::{Drive, Evidence, Host, Severity};
 
-use super::{Look, Reservation, Rule, Tally, finding};
+use super::{Checks, Reservation, Rule, Tally, finding};
 use crate::limiter;
 use crate::rule_context::RuleContext;
 
@@ -10,23 +10,23 @@ pub(super) static RULE: Rule = Rule {
     id: "thermal-throttling",
     severity: Severity::Warn,
     summary: "throttling for heat during the run, by the drive's own counters",
-    look: Look::HostAndEach(check, reservation),
+    checks: Checks::HostAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
-        if facts.record().snapshots.len() < 2 {
+        if context.record().snapshots.len() < 2 {
             break;
         }
-        let later = facts.record().snapshots.iter().skip(1);
+        let later = context.record().snapshots.iter().skip(1);
         let mut later = later.rev().filter_map(|host| host.drive(name));
-        let told = later.find_map(|last| Some((last, limiter::throttled_between(drive, last)?)));
-        let Some((last, throttled)) = told else {
-            tally.know(name, "SMART log", &drive.health);
+        let latest = later.find_map(|last| Some((last, limiter::throttled_between(drive, last)?)));
+        let Some((last, throttled)) = latest else {
+            tally.known_or_note(name, "SMART log", &drive.health);
             continue;
         };
-        tally.looked();
+        tally.checked();
         if !throttled {
             continue;
         }
@@ -42,17 +42,17 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let of = facts.record().measurements.get(measurement)?;
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
     let throttled = of.targets.iter().find_map(|target| {
-        let drive = facts.place(of, target).drive?;
-        let throttled = limiter::throttled(facts.record(), of, &drive.name) == Some(true);
+        let drive = context.place(of, target).drive?;
+        let throttled = limiter::throttled(context.record(), of, &drive.name) == Some(true);
         throttled.then(|| drive.name.clone())
     })?;
     Some(Reservation::qualified(format!("{throttled} throttled for heat meanwhile")))
 }
 
-/// The counters that grew.
+/// Counters that grew.
 fn evidence(before: &Drive, after: &Drive) -> Vec<Evidence> {
     let mut counters: Vec<(&str, u32, u32)> = Vec::new();
     if let (Some(was), Some(is)) = (before.health.get(), after.health.get()) {
@@ -81,28 +81,28 @@ fn evidence(before: &Drive, after: &Drive) -> Vec<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, log, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, known, log, reserves};
     use iodyno_model::{Fact, OcpHealth};
 
     #[test]
     fn growing_counters_mean_throttling() {
         let bench = Bench::new(1).drive(0, |d| log(d).thermal_seconds = [5, 0]).measured();
-        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
-        assert_eq!(look(&RULE, &bench.clone().after(|_| {}).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &bench.clone().after(|_| {}).record()), Outcome::Clear);
         let hot = bench.clone().after(|host| log(&mut host.drives[0]).thermal_seconds = [5, 3]);
         let record = hot.record();
-        let outcome = look(&RULE, &record);
+        let outcome = check_rule(&RULE, &record);
         assert_eq!(outcome.only(Severity::Warn).evidence[0].value, "0 to 3");
         assert!(reserves(&RULE, &record, 0).is_some());
         let blind = bench.clone().drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
-        // Drives of data centers count besides, and may begin again at 0.
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
+        // Data center drives also count it, and may wrap around to 0.
         let counted = |thermal_throttling_count| {
             known(OcpHealth { thermal_throttling_count, ..OcpHealth::default() })
         };
         let bench = bench.drive(0, |drive| drive.ocp_health = counted(255));
         let again = bench.after(|host| host.drives[0].ocp_health = counted(0)).record();
-        let outcome = look(&RULE, &again);
+        let outcome = check_rule(&RULE, &again);
         assert_eq!(outcome.only(Severity::Warn).evidence[0].value, "255 to 0");
         assert!(reserves(&RULE, &again, 0).is_some());
     }

@@ -1,26 +1,26 @@
-//! I/O that straddles the drive's blocks.
+//! Qualifies I/O that is not aligned to the drive's blocks.
 
 use iodyno_model::{Bytes, Direction, Measurement, format_count};
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::limiter::ocp_grown;
 use crate::measured::writes;
-use crate::place::{bottoms, devices};
+use crate::place::{bottom_devices, devices};
 use crate::rule_context::RuleContext;
 
-/// Options that may move offsets off the blocks' boundaries.
+/// Options that may move offsets off block boundaries.
 const OFFSETS: [&str; 3] = ["offset", "offset_increment", "blockalign"];
 
-/// Fewer writes than these that a drive counts as unaligned are somebody else's …
+/// Fewer unaligned writes than these may be another's.
 const LEAST: u64 = 1000;
-/// … and so is a smaller share of what was issued.
+/// So may a smaller share of the issued writes.
 const SHARE: f64 = 0.1;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "unaligned-io",
     summary: "I/O smaller than the drive's physical blocks, or not on their boundaries",
-    look,
+    affected_by,
     what: "its I/O does not fit the drive's blocks",
     why: "To write a part of a block the drive reads it, changes it and writes it again; to read \
           across a boundary it reads two.",
@@ -29,18 +29,18 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            its data sheet states one; blockalign defaults to the block size.",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let Some(block_bytes) = of.workload.bs else {
         return Err("its block size is not known".into());
     };
-    let host = facts.known_host()?;
-    for device in bottoms(host, of) {
+    let host = context.known_host()?;
+    for device in bottom_devices(host, of) {
         let Some(physical) = device.queue.physical_block_bytes.value().filter(|bytes| *bytes > 0)
         else {
             return Err(format!("the physical block size of {} is not known", device.name));
         };
         let physical = u64::from(physical);
-        // A part of a block can be read for itself, and not be written so.
+        // Part of a block can be read, but not written, by itself.
         let unit = if writes(of) { physical } else { physical.min(block_bytes) };
         let odd = |bytes: u64| unit > 0 && !bytes.is_multiple_of(unit);
         let misfit = odd(block_bytes)
@@ -57,17 +57,17 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
         let physical = Bytes(physical).binary();
         return Ok(Some(format!("{what} on {}, whose blocks are of {physical}", device.name)));
     }
-    Ok(counted(facts, of))
+    Ok(counted(context, of))
 }
 
-/// Writes that the drives themselves counted as off their units of mapping,
-/// which may be larger than the blocks that they state (OCP).
-fn counted(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
+/// Describes writes that the drives counted as not aligned to their mapping units, which may be
+/// larger than the blocks that they state (OCP).
+fn counted(context: &RuleContext<'_>, of: &Measurement) -> Option<String> {
     let issued = of.result(Direction::Write)?.whole_ios?;
-    let names = devices(facts.host(), of);
-    let drives = names.iter().filter_map(|name| Some(&facts.host()?.namespace(name)?.0.name));
+    let names = devices(context.host(), of);
+    let drives = names.iter().filter_map(|name| Some(&context.host()?.namespace(name)?.0.name));
     let grown = drives.filter_map(|drive| {
-        Some((drive, ocp_grown(facts.record(), of, drive, |log| log.unaligned_ios)?))
+        Some((drive, ocp_grown(context.record(), of, drive, |log| log.unaligned_ios)?))
     });
     let (drive, count) = grown.max_by_key(|(_, count)| *count)?;
     (count >= LEAST && count as f64 >= SHARE * issued as f64).then(|| {
@@ -83,7 +83,7 @@ fn counted(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
 mod tests {
     use super::*;
     use crate::testing::known;
-    use crate::testing::{Bench, Outcome, each, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, reserves};
     use iodyno_model::{Fact, OcpHealth, RunRecord, Severity};
 
     #[test]
@@ -99,10 +99,10 @@ mod tests {
             });
             writes.record()
         };
-        // Half of the writes are smaller than its units, though its blocks are of 4 KiB.
+        // Half of the writes are smaller than its units, though its blocks are 4 KiB.
         let why = reserves(&RULE, &with(25_000), 1).unwrap().why;
         assert_eq!(why, "nvme0 counted 25k writes off its units, of 50k that were issued (OCP)");
-        assert_eq!(look(&RULE, &with(900)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with(900)), Outcome::Clear);
     }
 
     #[test]
@@ -116,20 +116,23 @@ mod tests {
             });
             bench.record()
         };
-        assert_eq!(look(&RULE, &with("randwrite", 4096, None)), Outcome::Clear);
-        assert_eq!(look(&RULE, &with("write", 8192, Some(("offset", "4096")))), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with("randwrite", 4096, None)), Outcome::Clear);
+        assert_eq!(
+            check_rule(&RULE, &with("write", 8192, Some(("offset", "4096")))),
+            Outcome::Clear
+        );
         // A sector of a block can be read alone.
-        assert_eq!(look(&RULE, &with("randread", 512, None)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with("randread", 512, None)), Outcome::Clear);
         // fio's JESD219 example: 512 bytes with blockalign=4k.
         let small = with("randrw", 512, Some(("blockalign", "4096")));
-        look(&RULE, &small).only(Severity::Info);
+        check_rule(&RULE, &small).only(Severity::Info);
         assert!(reserves(&RULE, &small, 0).unwrap().why.starts_with("blocks of 512 B on nvme0n1"));
         let offset = with("read", 4096, Some(("offset", "512")));
         assert!(reserves(&RULE, &offset, 0).unwrap().why.starts_with("offset=512"));
-        look(&RULE, &with("read", 3072, None)).only(Severity::Info);
+        check_rule(&RULE, &with("read", 3072, None)).only(Severity::Info);
         let blind = Bench::new(1)
             .measured()
             .host(|host| host.blocks[0].queue.physical_block_bytes = Fact::Absent);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
     }
 }

@@ -1,8 +1,8 @@
-//! What became slower since an earlier run.
+//! Finds figures that are worse than in an earlier run.
 
 use iodyno_model::{Evidence, Severity};
 
-use super::{Look, Rule, Tally, finding, severity_of};
+use super::{Checks, Rule, Tally, finding, severity_of};
 use crate::figures;
 use crate::measured::unwritten;
 use crate::rule_context::RuleContext;
@@ -11,14 +11,14 @@ pub(super) static RULE: Rule = Rule {
     id: "unlike-baseline",
     severity: Severity::Fail,
     summary: "figures worse than in the run given with --baseline",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    let Some(baseline) = facts.question.baseline else { return };
-    for compared in &facts.compared {
-        let of = &facts.record().measurements[compared.measurement];
-        let Some((earlier, held)) = &compared.baseline else {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    let Some(baseline) = context.question.baseline else { return };
+    for compared in &context.compared {
+        let of = &context.record().measurements[compared.measurement];
+        let Some((earlier, judgement)) = &compared.baseline else {
             tally.unknown(
                 of.title(),
                 "the baseline holds no valid measurement of the same workload",
@@ -29,8 +29,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
-        tally.looked();
-        let Some(severity) = severity_of(held.verdict) else { continue };
+        tally.checked();
+        let Some(severity) = severity_of(judgement.verdict) else { continue };
         let mut evidence = vec![
             Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
             Evidence::new("baseline", figures::estimate(compared.metric, earlier)),
@@ -39,8 +39,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         evidence.extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
         tally.found(finding(
             severity,
-            facts.subjects(of),
-            format!("{}: {}.", of.title(), held.reason),
+            context.subjects(of),
+            format!("{}: {}.", of.title(), judgement.reason),
             evidence,
             "Something changed: the drive, its link, what else uses it, or the machine's settings.",
             format!(
@@ -54,11 +54,11 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, look_with, scale};
+    use crate::testing::{Bench, Outcome, check_rule, check_rule_with, known, scale};
     use iodyno_model::{Measurement, RunRecord};
 
     fn against(now: &RunRecord, baseline: &RunRecord) -> Outcome {
-        look_with(&RULE, now, Some(baseline), None)
+        check_rule_with(&RULE, now, Some(baseline), None)
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
         let before = Bench::new(2).measured();
         let now = |factor| before.clone().measurement(1, |of| scale(of, factor)).record();
         let before = before.record();
-        assert_eq!(look(&RULE, &now(0.5)), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &now(0.5)), Outcome::NotApplicable);
         assert_eq!(against(&now(1.0), &before), Outcome::Clear);
         assert_eq!(against(&now(1.5), &before), Outcome::Clear);
         against(&now(0.85), &before).only(Severity::Warn);
@@ -89,7 +89,7 @@ mod tests {
             let other = before.clone().measurement(1, change).record();
             assert_eq!(against(&now.record(), &other), Outcome::ClearBut(1), "{n}");
         }
-        // What was searched for may be found anew each time.
+        // The result of a depth search may differ each time.
         let found = |bench: Bench, depth: u32| {
             let bench = bench.measurement(1, |of| {
                 of.workload.iodepth = Some(depth);

@@ -1,8 +1,8 @@
-//! Drives that are slower than their equals.
+//! Finds drives that are slower than their equals.
 
 use iodyno_model::{Evidence, Severity};
 
-use super::{Look, Rule, Tally, advice, finding, severity_of};
+use super::{Checks, Rule, Tally, advice, finding, severity_of};
 use crate::figures;
 use crate::measured::unwritten;
 use crate::rule_context::RuleContext;
@@ -11,19 +11,19 @@ pub(super) static RULE: Rule = Rule {
     id: "unlike-peers",
     severity: Severity::Fail,
     summary: "drives slower than equal drives (three or more) under the same load",
-    look: Look::Run(check),
+    checks: Checks::Run(check),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    for compared in &facts.compared {
-        let of = &facts.record().measurements[compared.measurement];
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    for compared in &context.compared {
+        let of = &context.record().measurements[compared.measurement];
         if unwritten(of) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
-        let Some((median, count, held)) = &compared.peers else { continue };
-        tally.looked();
-        let Some(severity) = severity_of(held.verdict) else { continue };
+        let Some((median, count, judgement)) = &compared.peers else { continue };
+        tally.checked();
+        let Some(severity) = severity_of(judgement.verdict) else { continue };
         let mut evidence = vec![
             Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
             Evidence::new("peers' median", figures::value(compared.metric, *median)),
@@ -32,15 +32,15 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         evidence.extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
         tally.found(finding(
             severity,
-            facts.subjects(of),
-            format!("{}: {}.", of.title(), held.reason),
+            context.subjects(of),
+            format!("{}: {}.", of.title(), judgement.reason),
             evidence,
             "Drives of the same model, firmware, capacity, link and fill should be equally fast; an array is \
              as fast as its slowest member.",
             format!(
                 "Compare their logs{}. Swap two in their slots and repeat: if the slowness moves with \
                  the drive, replace it.",
-                advice::drive_logs(facts, of, "smart-log")
+                advice::drive_logs(context, of, "smart-log")
             ),
         ));
     }
@@ -49,7 +49,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, scale, set_written};
+    use crate::testing::{Bench, Outcome, check_rule, known, scale, set_written};
     use iodyno_model::WrittenState;
 
     fn one_at(factor: f64) -> Bench {
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn a_slow_one_stands_out_by_degrees() {
-        assert_eq!(look(&RULE, &one_at(1.0).record()), Outcome::Clear);
-        assert_eq!(look(&RULE, &one_at(0.92).record()), Outcome::Clear);
-        look(&RULE, &one_at(0.85).record()).only(Severity::Warn);
-        let outcome = look(&RULE, &one_at(0.5).record());
+        assert_eq!(check_rule(&RULE, &one_at(1.0).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &one_at(0.92).record()), Outcome::Clear);
+        check_rule(&RULE, &one_at(0.85).record()).only(Severity::Warn);
+        let outcome = check_rule(&RULE, &one_at(0.5).record());
         assert_eq!(outcome.only(Severity::Fail).subjects, ["nvme1n1", "nvme1"]);
-        assert_eq!(look(&RULE, &one_at(2.0).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &one_at(2.0).record()), Outcome::Clear);
     }
 
     #[test]
@@ -72,36 +72,43 @@ mod tests {
             let iops = of.total[0].iops.as_mut().unwrap();
             *iops = iodyno_model::Estimate::confident(iops.value, 1.0, 2e6, 0.95);
         });
-        assert_eq!(look(&RULE, &vague.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &vague.record()), Outcome::Clear);
     }
 
     #[test]
     fn a_drive_that_somebody_else_used_warns_at_most() {
         let busy = one_at(0.5).measurement(4, |of| of.conditions.other_iops = Some(1e5));
         assert!(
-            look(&RULE, &busy.record()).only(Severity::Warn).what.contains("other processes did")
+            check_rule(&RULE, &busy.record())
+                .only(Severity::Warn)
+                .what
+                .contains("other processes did")
         );
     }
 
     #[test]
     fn latencies_warn_at_most() {
         let slow = Bench::new(3).measured().measurement(5, |of| scale(of, 3.0));
-        look(&RULE, &slow.record()).only(Severity::Warn);
+        check_rule(&RULE, &slow.record()).only(Severity::Warn);
     }
 
     #[test]
     fn peers_are_equal_and_three() {
         let two = Bench::new(2).measured().measurement(4, |of| scale(of, 0.5));
-        assert_eq!(look(&RULE, &two.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &two.record()), Outcome::NotApplicable);
         let unequal = one_at(0.5).drive(1, |drive| drive.firmware = known("F0".into()));
-        assert_eq!(look(&RULE, &unequal.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &unequal.record()), Outcome::NotApplicable);
         let unlike = one_at(0.5).measurement(4, |of| set_written(of, WrittenState::Partly));
-        assert_eq!(look(&RULE, &unlike.record()), Outcome::Clear, "the other steps have peers");
+        assert_eq!(
+            check_rule(&RULE, &unlike.record()),
+            Outcome::Clear,
+            "the other steps have peers"
+        );
         let shallow = one_at(0.5).measurement(4, |of| of.workload.iodepth = Some(4));
-        assert_eq!(look(&RULE, &shallow.record()), Outcome::Clear, "no equal load");
+        assert_eq!(check_rule(&RULE, &shallow.record()), Outcome::Clear, "no equal load");
         let empty = (0..3).fold(Bench::new(1).measured(), |bench, n| {
             bench.measurement(n, |of| set_written(of, WrittenState::Unwritten))
         });
-        assert_eq!(look(&RULE, &empty.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &empty.record()), Outcome::CannotTell);
     }
 }

@@ -1,24 +1,24 @@
-//! Blocks that do not hold what was written.
+//! Finds blocks that do not hold what was written.
 
 use iodyno_model::{Caveat, Evidence, Measurement, Severity};
 
-use super::{Look, Reservation, Rule, Tally, finding};
+use super::{Checks, Reservation, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "verify-mismatch",
     severity: Severity::Fail,
     summary: "blocks that do not hold what was written",
-    look: Look::RunAndEach(check, reservation),
+    checks: Checks::RunAndEach(check, reservation),
 };
 
-fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
-    for of in &facts.record().measurements {
+fn check(context: &RuleContext<'_>, tally: &mut Tally) {
+    for of in &context.record().measurements {
         let (verified, mismatches) = counts(of);
         if verified == 0 {
             continue;
         }
-        tally.looked();
+        tally.checked();
         if mismatches == 0 {
             continue;
         }
@@ -31,7 +31,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         evidence.extend(found.map(|one| Evidence::new("said", one.to_string())));
         tally.found(finding(
             Severity::Fail,
-            facts.subjects(of),
+            context.subjects(of),
             format!("{mismatches} blocks of {} do not hold what was written.", of.title()),
             evidence,
             "Data that changes or stays old while every I/O succeeds is lost without anybody noticing.",
@@ -41,13 +41,13 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
-    let (verified, mismatches) = counts(facts.record().measurements.get(measurement)?);
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let (verified, mismatches) = counts(context.record().measurements.get(measurement)?);
     let what = format!("{mismatches} of {verified} blocks do not hold what was written");
     (mismatches > 0).then(|| Reservation::qualified(what))
 }
 
-/// Blocks that were verified, and those of them that were not what was written.
+/// Number of verified blocks, and of mismatches.
 fn counts(of: &Measurement) -> (u64, u64) {
     of.account.as_ref().map_or((0, 0), |account| (account.verified, account.mismatches))
 }
@@ -57,7 +57,7 @@ mod tests {
     use iodyno_model::JobStats;
 
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, reserves};
 
     #[test]
     fn mismatches_are_a_failure() {
@@ -72,9 +72,9 @@ mod tests {
                 .record()
         };
         let nobody = Bench::new(1).measured().record();
-        assert_eq!(look(&RULE, &nobody), Outcome::NotApplicable);
-        assert_eq!(look(&RULE, &verified(0)), Outcome::Clear);
-        let outcome = look(&RULE, &verified(4));
+        assert_eq!(check_rule(&RULE, &nobody), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &verified(0)), Outcome::Clear);
+        let outcome = check_rule(&RULE, &verified(4));
         let found = outcome.only(Severity::Fail);
         assert!(found.what.starts_with("4 blocks"), "{}", found.what);
         assert!(found.evidence.iter().any(|evidence| evidence.value.contains("offset 4096")));

@@ -1,8 +1,8 @@
-//! Disks that are a hypervisor's.
+//! Finds disks of a hypervisor.
 
 use iodyno_model::{BlockKind, Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 const WHY: &str = "It has no link and no data sheet: its limits are a contract's, and other tenants may share it.";
@@ -13,10 +13,10 @@ pub(super) static RULE: Rule = Rule {
     id: "virtual-disk",
     severity: Severity::Info,
     summary: "disks of a cloud or hypervisor",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         if let Some(whose) = &drive.virtual_disk {
             tally.found(finding(
@@ -27,17 +27,17 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 WHY,
                 NEXT,
             ));
-        } else if tally.know(&drive.name, "model", &drive.model).is_some() {
-            tally.looked();
+        } else if tally.known_or_note(&drive.name, "model", &drive.model).is_some() {
+            tally.checked();
         }
     }
-    // Others only where they were measured: a machine may have dozens.
-    let mut told: Vec<String> = Vec::new();
-    for (_, of) in facts.finished() {
+    // Others only if they were measured: a machine may have dozens.
+    let mut reported: Vec<String> = Vec::new();
+    for (_, of) in context.finished() {
         for target in &of.targets {
-            let Some(bottom) = facts.place(of, target).bottom else { continue };
+            let Some(bottom) = context.place(of, target).bottom else { continue };
             let kind = host.block(&bottom).map(|block| &block.kind);
-            if kind != Some(&BlockKind::Virtual) || told.contains(&bottom) {
+            if kind != Some(&BlockKind::Virtual) || reported.contains(&bottom) {
                 continue;
             }
             tally.found(finding(
@@ -48,7 +48,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 WHY,
                 NEXT,
             ));
-            told.push(bottom);
+            reported.push(bottom);
         }
     }
 }
@@ -56,20 +56,20 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look};
+    use crate::testing::{Bench, Outcome, check_rule};
     use iodyno_model::Fact;
 
     #[test]
     fn virtual_disks_are_named_as_such() {
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::Clear);
         let cloud = Bench::new(1).drive(0, |d| d.virtual_disk = Some("a cloud".into())).record();
-        assert!(look(&RULE, &cloud).only(Severity::Info).what.contains("a cloud"));
+        assert!(check_rule(&RULE, &cloud).only(Severity::Info).what.contains("a cloud"));
         let blind = Bench::new(1).drive(0, |d| d.model = Fact::Absent).record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
         let virtio = Bench::new(1).measured().host(|host| {
             host.drives.clear();
             host.blocks[0].kind = BlockKind::Virtual;
         });
-        assert_eq!(look(&RULE, &virtio.record()).only(Severity::Info).subjects, ["nvme0n1"]);
+        assert_eq!(check_rule(&RULE, &virtio.record()).only(Severity::Info).subjects, ["nvme0n1"]);
     }
 }

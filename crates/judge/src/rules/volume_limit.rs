@@ -1,37 +1,39 @@
-//! Volumes of a cloud that were asked for more than their contract gives.
+//! Finds cloud volumes that demanded more than their contract gives.
 
 use std::iter::repeat;
 
 use iodyno_model::{Evidence, Fact, Host, Severity, VolumeLimit, format_duration_ns};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Times that are told, the first ones.
+/// Maximum number of times that are listed.
 const MOST_TIMES: usize = 8;
 
 pub(super) static RULE: Rule = Rule {
     id: "volume-limit",
     severity: Severity::Info,
     summary: "a cloud volume at the limit of its own or the instance's contract, by its own counters",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
-fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in host.drives.iter().filter(|drive| drive.volume_limits != Fact::Absent) {
         let name = &drive.name;
-        let Some(before) = tally.know(name, "log page D0h", &drive.volume_limits) else { continue };
-        let later = facts.record().snapshots.iter().skip(1).rev();
+        let Some(before) = tally.known_or_note(name, "log page D0h", &drive.volume_limits) else {
+            continue;
+        };
+        let later = context.record().snapshots.iter().skip(1).rev();
         let mut later = later.filter_map(|host| host.drive(name)?.volume_limits.get());
         let Some(after) = later.next() else { continue };
-        tally.looked();
+        tally.checked();
         let exceeded = after.exceeded_since(before);
         let Some((most, _)) = exceeded.first() else { continue };
         let evidence = exceeded.iter().map(|(limit, us)| {
             let time = format_duration_ns(*us as f64 * 1e3);
             Evidence::new(format!("time above {}", limit.name()), time)
         });
-        let measured = facts.record().measurements.iter();
+        let measured = context.record().measurements.iter();
         let when = measured.flat_map(|of| of.conditions.above_limits.iter().zip(repeat(&of.name)));
         let when = when.filter(|(above, _)| above.drive == *name).take(MOST_TIMES);
         let when = when.map(|(above, step)| {
@@ -60,7 +62,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::{AboveLimit, VolumeLimits};
 
     #[test]
@@ -79,8 +81,8 @@ mod tests {
             let after = bench.clone();
             after.after(|host| host.drives[0].volume_limits = limits(iops, throughput)).record()
         };
-        assert_eq!(look(&RULE, &after(1000, 50)), Outcome::Clear);
-        let outcome = look(&RULE, &after(9_001_000, 1050));
+        assert_eq!(check_rule(&RULE, &after(1000, 50)), Outcome::Clear);
+        let outcome = check_rule(&RULE, &after(9_001_000, 1050));
         let found = outcome.only(Severity::Info);
         assert_eq!(found.what, "nvme0 reached the volume's IOPS contract.");
         assert_eq!(found.evidence[0].value, "9 s");
@@ -93,16 +95,19 @@ mod tests {
             to_ns: 21_000_000_000,
             above_us: 9_000_000,
         }];
-        let outcome = look(&RULE, &timed);
+        let outcome = check_rule(&RULE, &timed);
         let when = outcome.only(Severity::Info).evidence.last().unwrap();
         assert!(when.what.ends_with(" above the volume's IOPS contract"), "{when:?}");
         assert_eq!(when.value, "12 s to 21 s");
-        // Counters that began anew, as after a stop, say nothing.
-        assert_eq!(look(&RULE, &after(10, 10)), Outcome::Clear);
-        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
+        // Counters that restarted, as after a stop, show nothing.
+        assert_eq!(check_rule(&RULE, &after(10, 10)), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::NotApplicable);
         let none = Bench::new(1).measured().after(|_| {}).record();
-        assert_eq!(look(&RULE, &none), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &none), Outcome::NotApplicable);
         let refused = Bench::new(1).drive(0, |drive| drive.volume_limits = Fact::NeedsRoot);
-        assert_eq!(look(&RULE, &refused.measured().after(|_| {}).record()), Outcome::CannotTell);
+        assert_eq!(
+            check_rule(&RULE, &refused.measured().after(|_| {}).record()),
+            Outcome::CannotTell
+        );
     }
 }

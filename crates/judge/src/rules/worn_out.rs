@@ -1,25 +1,25 @@
-//! Drives near the end of their endurance.
+//! Finds drives near the end of their endurance.
 
 use iodyno_model::{Bytes, Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Percentage Used from which on a replacement should be planned.
+/// Percentage Used from which a replacement should be planned.
 const USED_PERCENT: u8 = 90;
 
 pub(super) static RULE: Rule = Rule {
     id: "worn-out",
     severity: Severity::Warn,
     summary: "90 % or more of the rated endurance used",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
-        let Some(log) = tally.know(name, "SMART log", &drive.health) else { continue };
-        tally.looked();
+        let Some(log) = tally.known_or_note(name, "SMART log", &drive.health) else { continue };
+        tally.checked();
         if log.used_percent < USED_PERCENT {
             continue;
         }
@@ -42,17 +42,18 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, log, look};
+    use crate::testing::{Bench, Outcome, check_rule, log};
     use iodyno_model::Fact;
 
     #[test]
     fn from_90_percent_on() {
-        let with =
-            |used| look(&RULE, &Bench::new(1).drive(0, |d| log(d).used_percent = used).record());
+        let with = |used| {
+            check_rule(&RULE, &Bench::new(1).drive(0, |d| log(d).used_percent = used).record())
+        };
         assert_eq!(with(89), Outcome::Clear);
         with(90).only(Severity::Warn);
         with(255).only(Severity::Warn);
         let blind = Bench::new(1).drive(0, |d| d.health = Fact::Absent).record();
-        assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
     }
 }

@@ -1,27 +1,28 @@
-//! Equal drives of which some have their volatile write cache off.
+//! Finds equal drives of which some have their volatile write cache off.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::{Drive, Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "write-cache-differs",
     severity: Severity::Warn,
     summary: "equal drives of which some have their volatile write cache off",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut models: BTreeMap<&str, Vec<(&Drive, bool)>> = BTreeMap::new();
     for drive in &host.drives {
-        // What has none cannot differ.
+        // Drives without one cannot differ.
         if drive.identify.get().is_some_and(|page| !page.volatile_write_cache) {
             continue;
         }
-        let Some(on) = tally.know(&drive.name, "volatile write cache", &drive.write_cache_on)
+        let Some(on) =
+            tally.known_or_note(&drive.name, "volatile write cache", &drive.write_cache_on)
         else {
             continue;
         };
@@ -29,7 +30,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         models.entry(model).or_default().push((drive, *on));
     }
     for (model, drives) in models.into_iter().filter(|(_, drives)| drives.len() > 1) {
-        tally.looked();
+        tally.checked();
         let names = |wanted: bool| -> Vec<String> {
             let some = drives.iter().filter(|(_, on)| *on == wanted);
             some.map(|(drive, _)| drive.name.clone()).collect()
@@ -66,7 +67,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look};
+    use crate::testing::{Bench, Outcome, check_rule, known};
     use iodyno_model::{Fact, IdentifyController};
 
     #[test]
@@ -79,9 +80,9 @@ mod tests {
             })
         };
         let (on, off) = (|| known(true), || known(false));
-        assert_eq!(look(&RULE, &with([on(), on(), on()]).record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &with([on(), on(), on()]).record()), Outcome::Clear);
         let one = with([on(), off(), on()]);
-        let found = look(&RULE, &one.record());
+        let found = check_rule(&RULE, &one.record());
         let found = found.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme1"]);
         assert!(
@@ -90,13 +91,13 @@ mod tests {
             found.what
         );
         let other = one.drive(1, |drive| drive.model = known("ANOTHER".into()));
-        assert_eq!(look(&RULE, &other.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &other.record()), Outcome::Clear);
         let unread = || Fact::NeedsRoot;
         let blind = with([unread(), unread(), unread()]);
-        assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
         let without = (0..3).fold(blind, |bench, n| {
             bench.drive(n, |drive| drive.identify = known(IdentifyController::default()))
         });
-        assert_eq!(look(&RULE, &without.record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &without.record()), Outcome::NotApplicable);
     }
 }

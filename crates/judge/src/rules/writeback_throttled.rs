@@ -1,17 +1,17 @@
-//! Writes that the kernel holds back for the sake of reads.
+//! Qualifies writes that the kernel throttles in favour of reads.
 
 use iodyno_model::Measurement;
 
 use super::Rule;
-use super::qualifies::{Qualifies, Seen};
+use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::writes;
-use crate::place::bottoms;
+use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
+pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "writeback-throttled",
     summary: "buffered writes or trims under write-back throttling (wbt_lat_usec)",
-    look,
+    affected_by,
     what: "the kernel held its writes back",
     why: "While reads take longer than the target, the kernel lets fewer buffered writes and trims \
           through: their rate is a setting's and not the drive's.",
@@ -19,9 +19,9 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            echo 0 | sudo tee /sys/block/DEVICE/queue/wbt_lat_usec (-1 sets the default again).",
 });
 
-fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let rw = of.workload.rw.as_deref().unwrap_or_default();
-    // Direct writes pass: block/blk-wbt.c, wbt_should_throttle.
+    // Direct writes are not throttled: block/blk-wbt.c, wbt_should_throttle.
     let buffered = match of.workload.is_buffered() {
         _ if !writes(of) => false,
         Some(is_buffered) => is_buffered,
@@ -30,8 +30,8 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     if !buffered && !rw.contains("trim") {
         return Ok(None);
     }
-    let host = facts.known_host()?;
-    let devices = bottoms(host, of);
+    let host = context.known_host()?;
+    let devices = bottom_devices(host, of);
     if devices.is_empty() {
         return Err("the device below its target is not known".into());
     }
@@ -45,7 +45,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, each, known, look, reserves};
+    use crate::testing::{Bench, Outcome, check_rule, each, known, reserves};
     use iodyno_model::{Fact, Severity};
 
     #[test]
@@ -64,20 +64,20 @@ mod tests {
             of.workload.direct = Some(false);
             of.workload.ioengine = Some("io_uring_cmd".into());
         });
-        assert_eq!(look(&RULE, &passed.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &passed.record()), Outcome::Clear);
         for (rw, direct, target) in [
             ("randread", Some(false), known(2000)),
             ("write", Some(true), known(2000)),
             ("write", Some(false), known(0)),
             ("write", Some(false), Fact::Absent),
         ] {
-            assert_eq!(look(&RULE, &with(rw, direct, target)), Outcome::Clear, "{rw}");
+            assert_eq!(check_rule(&RULE, &with(rw, direct, target)), Outcome::Clear, "{rw}");
         }
         for (rw, direct) in [("randwrite", Some(false)), ("trim", Some(true))] {
             let record = with(rw, direct, known(2000));
-            look(&RULE, &record).only(Severity::Info);
+            check_rule(&RULE, &record).only(Severity::Info);
             assert_eq!(reserves(&RULE, &record, 0).unwrap().why, "wbt_lat_usec is 2000 on nvme0n1");
         }
-        assert_eq!(look(&RULE, &with("write", None, known(2000))), Outcome::CannotTell);
+        assert_eq!(check_rule(&RULE, &with("write", None, known(2000))), Outcome::CannotTell);
     }
 }

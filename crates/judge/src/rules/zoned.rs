@@ -1,24 +1,24 @@
-//! Zoned namespaces.
+//! Finds zoned namespaces.
 
 use iodyno_model::{Bytes, Evidence, Host, Severity};
 
-use super::{Look, Rule, Tally, finding};
+use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "zoned",
     severity: Severity::Info,
     summary: "zoned devices, whose zones are written in sequence alone",
-    look: Look::Host(check),
+    checks: Checks::Host(check),
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let layers = |name: &String| host.block(name).is_some_and(|one| !one.stands_on.is_empty());
     for block in host.blocks.iter().filter(|block| !layers(&block.name)) {
         let Some(zone_bytes) = block.zones() else {
-            // Of kernels that do not say, and of captures made before it was asked.
+            // Not reported by old kernels, nor in old captures.
             if block.queue.zoned.get().is_some() {
-                tally.looked();
+                tally.checked();
             }
             continue;
         };
@@ -45,14 +45,14 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, known, look, partition};
+    use crate::testing::{Bench, Outcome, check_rule, known, partition};
 
     #[test]
     fn zones_are_named_once_for_each_device() {
         let bench = Bench::new(2).host(|host| {
             host.blocks.iter_mut().for_each(|block| block.queue.zoned = known("none".into()));
         });
-        assert_eq!(look(&RULE, &bench.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
         let zoned = bench.host(|host| {
             host.blocks[1].queue.zoned = known("host-managed".into());
             host.blocks[1].queue.zone_bytes = known(64 << 20);
@@ -60,10 +60,10 @@ mod tests {
             part.queue = host.blocks[1].queue.clone();
             host.blocks.push(part);
         });
-        let found = look(&RULE, &zoned.record());
+        let found = check_rule(&RULE, &zoned.record());
         let found = found.only(Severity::Info);
         assert_eq!(found.subjects, ["nvme1n1"]);
         assert_eq!(found.evidence[1].value, "64 MiB");
-        assert_eq!(look(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
+        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs for tests: a healthy machine, measured well, and what a test changes of it.
+//! Builders of runs for tests: a healthy machine, measured well, with a test's changes.
 
 use iodyno_model::{
     Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult,
@@ -23,7 +23,7 @@ pub(crate) fn known<T>(value: T) -> Fact<T> {
     Fact::Read(value)
 }
 
-/// What the drives of [`Bench`] claim.
+/// Data sheet of the drives of [`Bench`].
 pub(crate) const SHEET: &str = r#"
 [[drive]]
 vendor = "Test"
@@ -39,7 +39,7 @@ scope = "exact"
 source = "a test"
 "#;
 
-/// A book of that one claim.
+/// A book with that one claim.
 pub(crate) fn claims() -> ClaimBook {
     let mut book = ClaimBook::default();
     book.add_toml(SHEET, "sheet.toml").unwrap();
@@ -118,7 +118,7 @@ impl Bench {
         self
     }
 
-    /// A later snapshot, which differs by `change`.
+    /// Adds a later snapshot, which differs by `change`.
     pub(crate) fn after(mut self, change: impl FnOnce(&mut Host)) -> Self {
         let mut after = self.host.clone();
         change(&mut after);
@@ -214,7 +214,7 @@ fn health() -> HealthLog {
     }
 }
 
-/// The SMART log of a drive, to be changed.
+/// The SMART log of a drive, for changes.
 pub(crate) fn log(drive: &mut Drive) -> &mut HealthLog {
     match &mut drive.health {
         Fact::Read(log) => log,
@@ -278,8 +278,8 @@ pub(crate) fn each(mut bench: Bench, change: impl Fn(&mut Measurement)) -> Bench
     bench
 }
 
-/// Scales every figure of a measurement that it may be judged by: its rates, and
-/// at depth 1 its latency, which otherwise follows from the rates (Little's law).
+/// Scales every figure of a measurement that it may be judged by: its rates, and at depth 1 its
+/// latency, which otherwise follows from the rates (Little's law).
 pub(crate) fn scale(of: &mut Measurement, factor: f64) {
     let latency = if of.workload.iodepth == Some(1) { factor } else { 1.0 / factor };
     for result in &mut of.total {
@@ -289,7 +289,7 @@ pub(crate) fn scale(of: &mut Measurement, factor: f64) {
     }
 }
 
-/// Sets whether the blocks of a measurement were written.
+/// Sets the written state of a measurement's blocks.
 pub(crate) fn set_written(of: &mut Measurement, state: WrittenState) {
     of.conditions.written.iter_mut().for_each(|share| share.state = state);
 }
@@ -371,8 +371,7 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
     }
 }
 
-/// The interrupts of an admin queue and four others of the first drive, on the
-/// CPUs that `cpu` says.
+/// Interrupts of an admin queue and four others of the first drive, on the CPUs given by `cpu`.
 pub(crate) fn interrupts(cpu: fn(u32) -> u32, count: u64) -> Vec<Interrupt> {
     (0..5)
         .map(|queue| Interrupt {
@@ -385,11 +384,11 @@ pub(crate) fn interrupts(cpu: fn(u32) -> u32, count: u64) -> Vec<Interrupt> {
         .collect()
 }
 
-/// What came of a rule, in a form that tests compare.
+/// Outcome of a rule, in a form that tests compare.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Clear,
-    /// Clear, but for so many subjects of which it could not tell.
+    /// Clear, except for so many subjects of which it could not tell.
     ClearBut(usize),
     Findings(Vec<Finding>),
     CannotTell,
@@ -397,7 +396,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// The one finding, which has this severity.
+    /// Returns the only finding, which must have this severity.
     pub(crate) fn only(&self, severity: Severity) -> &Finding {
         match self {
             Self::Findings(found) if found.len() == 1 && found[0].severity == severity => &found[0],
@@ -405,7 +404,7 @@ impl Outcome {
         }
     }
 
-    /// Of how many subjects it could not tell.
+    /// Returns the number of subjects of which it could not tell.
     pub(crate) fn unknown(&self) -> usize {
         match self {
             Self::ClearBut(count) => *count,
@@ -414,13 +413,13 @@ impl Outcome {
     }
 }
 
-/// What a rule says of a run, by the builder's data sheet.
-pub(crate) fn look(rule: &'static Rule, record: &RunRecord) -> Outcome {
-    look_with(rule, record, None, None)
+/// Checks a run by a rule, with the builder's data sheet.
+pub(crate) fn check_rule(rule: &'static Rule, record: &RunRecord) -> Outcome {
+    check_rule_with(rule, record, None, None)
 }
 
 /// The same with a baseline and an expectation.
-pub(crate) fn look_with(
+pub(crate) fn check_rule_with(
     rule: &'static Rule,
     record: &RunRecord,
     baseline: Option<&RunRecord>,
@@ -459,7 +458,7 @@ pub(crate) fn reserves(
     rule.reservation(&RuleContext::gather(&question), measurement)
 }
 
-/// A run in rounds of a write with these IOPS, tracked by them.
+/// A run in rounds of writes with these IOPS, which are tracked.
 pub(crate) fn in_rounds(iops: &[f64]) -> RunRecord {
     let mut record = Bench::new(1).measured().record();
     let first = record.measurements[0].clone();

@@ -15,7 +15,7 @@ pub(crate) fn stack(host: &mut Host, array: MdArray) {
     });
 }
 
-/// One measurement on such an array: sequential reads, changed.
+/// One measurement on such an array: sequential reads, changed by `change`.
 pub(crate) fn on_stack(
     bench: Bench,
     array: MdArray,
@@ -29,7 +29,7 @@ pub(crate) fn on_stack(
     record
 }
 
-/// The array `md0`, a stripe over these.
+/// The array `md0`, a stripe over `members`.
 pub(crate) fn array(members: &[&str]) -> BlockDevice {
     let array = MdArray { level: "raid0".into(), ..MdArray::default() };
     BlockDevice {

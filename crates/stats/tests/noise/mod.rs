@@ -1,4 +1,4 @@
-//! Noise with known truth, repeatable from a seed alone: rates relative to a mean of 1.
+//! Noise with known mean, reproducible from a seed: rates relative to a mean of 1.
 
 mod random;
 
@@ -35,8 +35,8 @@ pub(crate) fn bimodal(seed: u64, n: usize, gap: f64, switch: f64, sigma: f64) ->
         .collect()
 }
 
-/// 1/f noise of standard deviation `sigma`: of nine AR(1) noises of equal variance whose memory
-/// grows from 0.1 s by a factor of 3 to 11 min, each as strong as the next.
+/// 1/f noise of standard deviation `sigma`: the sum of nine AR(1) noises of equal variance whose
+/// correlation times grow from 0.1 s by factors of 3 to 11 min.
 pub(crate) fn pink(seed: u64, n: usize, sigma: f64) -> Vec<f64> {
     const OCTAVES: u32 = 9;
     let mut random = Random::new(seed);
@@ -53,14 +53,14 @@ pub(crate) fn pink(seed: u64, n: usize, sigma: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A drive that tidies up: every 3 to 20 s (uniform) the rate falls to 40 % for half a second.
-/// White noise of standard deviation `sigma`; the mean over a long time is 1.
+/// A drive with background work: every 3 to 20 s (uniform) the rate falls to 40 % for half a
+/// second. White noise of standard deviation `sigma`; the long-run mean is 1.
 pub(crate) fn dips(seed: u64, n: usize, sigma: f64) -> Vec<f64> {
     const LENGTH: f64 = 5.0;
     const DEPTH: f64 = 0.4;
     let mut random = Random::new(seed);
     let mean = (115.0 + LENGTH * DEPTH) / (115.0 + LENGTH);
-    // Begins somewhere in a cycle: longer ones are met more often.
+    // Begins somewhere in a cycle: longer ones are more likely.
     let gap = |random: &mut Random| 30.0 + 170.0 * random.uniform();
     let mut next = loop {
         let gap = gap(&mut random);

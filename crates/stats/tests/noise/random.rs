@@ -1,6 +1,6 @@
-//! Values without order, repeatable from a seed alone.
+//! Pseudo-random values, reproducible from a seed.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): uniform, normal by Box and Muller.
+/// SplitMix64 (Steele, Lea, Flood 2014): uniform, normal by Box-Muller.
 pub(crate) struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Limits: how they are written, and what breaks them.
+//! Limits: parsing and evaluation.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn limits_are_written_as_people_write_them() {
 }
 
 #[test]
-fn what_is_no_limit_says_what_would_be_one() {
+fn errors_in_limits_suggest_a_correction() {
     let error = |text: &str| text.parse::<Limit>().unwrap_err().to_string();
     assert!(error("iosp < -5%").contains("did you mean `iops`?"), "{}", error("iosp < -5%"));
     assert!(error("throughput < -5%").contains("there are bw, iops, lat, p50"));
@@ -51,7 +51,7 @@ fn of_repetitions_the_interval_has_to_be_beyond_the_limit() {
     let comparison = repeated(&[1000.0, 1001.0, 999.0], &[930.0, 931.0, 929.0]);
     assert_eq!(outcome(&comparison, "iops < -5%", None), Outcome::Broken);
     assert_eq!(outcome(&comparison, "iops < -10%", None), Outcome::Kept);
-    // Real, but not surely more than 6.9 %.
+    // Real, but not certainly more than 6.9 %.
     assert_eq!(outcome(&comparison, "iops < -6.9%", None), Outcome::NotShown);
     assert_eq!(outcome(&comparison, "lat > 5%", None), Outcome::Broken);
     assert_eq!(outcome(&comparison, "iops > 5%", None), Outcome::Kept);
@@ -75,7 +75,7 @@ fn without_repetitions_the_noise_is_added_to_the_limit() {
 }
 
 #[test]
-fn what_is_not_known_is_not_kept() {
+fn limits_on_unknown_values_are_undecided() {
     let comparison = repeated(&[1000.0], &[930.0]);
     let Outcome::CannotTell(why) = outcome(&comparison, "p99 > 5%", Some(3.0)) else { panic!() };
     assert_eq!(why, "p99 is not known of both sides");
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_what_is_printed(
+    fn printing_and_parsing_round_trip(
         at in 0usize..7, below: bool, percent in 0.0_f64..1e6,
     ) {
         let percent = if below { -percent } else { percent };
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_not_measured_in_turns_breaks_a_limit_only_beyond_the_noise() {
+fn without_interleaving_a_limit_is_broken_only_beyond_the_noise() {
     let (a, b) = ([1000.0, 1001.0, 999.0], [930.0, 931.0, 929.0]);
     let comparison = repeated_at(&a, &b, |nth, side, _| nth + 3 * side);
     assert_eq!(iops(&comparison).reality, Reality::NotInTurns);

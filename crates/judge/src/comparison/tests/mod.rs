@@ -1,4 +1,4 @@
-//! Runs for comparisons, and what comes of them.
+//! Runs for comparisons, and their results.
 
 mod limits;
 mod rounds;
@@ -17,7 +17,7 @@ use super::{Comparison, Difference, Quantity, Reality, Row, Side, compare};
 use crate::claims::ClaimBook;
 use crate::testing::Bench;
 
-/// 4 KiB random reads at depth 4 with so many IOPS.
+/// 4 KiB random reads at depth 4 with this many IOPS.
 fn job(iops: f64) -> Measurement {
     let mut of = Bench::new(1).measured().record().measurements.remove(1);
     of.name = "job".into();
@@ -50,13 +50,13 @@ fn result(direction: Direction, iops: f64) -> DirectionResult {
     }
 }
 
-/// The same with something changed.
+/// The same measurement, changed.
 fn with(mut of: Measurement, change: impl FnOnce(&mut Measurement)) -> Measurement {
     change(&mut of);
     of
 }
 
-/// A run of these, one after the other; of nothing is known where it was made.
+/// A run of these measurements, one after the other, on an unknown host.
 fn run(measurements: impl IntoIterator<Item = Measurement>) -> RunRecord {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut record = Bench::new(0).record();
@@ -69,7 +69,7 @@ fn run(measurements: impl IntoIterator<Item = Measurement>) -> RunRecord {
     record
 }
 
-/// One run a side: `a`, `b`, ….
+/// One run per side: `a`, `b`, ….
 fn compared(records: &[&RunRecord]) -> Comparison {
     let sides: Vec<Vec<&RunRecord>> = records.iter().map(|record| vec![*record]).collect();
     compared_sides(&sides)
@@ -84,12 +84,13 @@ fn compared_sides(sides: &[Vec<&RunRecord>]) -> Comparison {
     compare(&sides, &ClaimBook::default())
 }
 
-/// Two sides of repetitions with these IOPS, made in turns.
+/// Two sides of interleaved repetitions with these IOPS.
 fn repeated(a: &[f64], b: &[f64]) -> Comparison {
     repeated_at(a, b, |nth, side, of| 60 * nth / of + side)
 }
 
-/// Two sides of repetitions with these IOPS; `started` says when the nth of a side of so many was.
+/// Two sides of repetitions with these IOPS; `started(n, side, count)` is the start of the nth of
+/// `count` repetitions, in hours.
 fn repeated_at(a: &[f64], b: &[f64], started: impl Fn(i64, i64, i64) -> i64) -> Comparison {
     let runs = |iops: &[f64], side: i64| {
         let run = |(nth, one): (i64, &f64)| {
@@ -104,7 +105,7 @@ fn repeated_at(a: &[f64], b: &[f64], started: impl Fn(i64, i64, i64) -> i64) -> 
     compared_sides(&[a.iter().collect(), b.iter().collect()])
 }
 
-/// The second side's difference of a row.
+/// Difference of the second side in a row.
 fn difference(row: &Row, quantity: Quantity) -> Option<Difference> {
     row.figures.iter().find(|figure| figure.quantity == quantity)?.differences[1]
 }

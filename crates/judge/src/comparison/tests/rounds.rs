@@ -1,11 +1,11 @@
-//! Runs in rounds are compared by their measurement windows alone.
+//! Runs in rounds are compared only by their measurement windows.
 
 use iodyno_model::{RunRecord, Validity};
 
 use super::*;
 use crate::testing::in_rounds;
 
-/// A run in rounds with these IOPS, which nothing else knows of.
+/// A run in rounds with these IOPS and an id of its own.
 fn rounds(iops: &[f64]) -> RunRecord {
     let mut record = in_rounds(iops);
     record.run.id = run([]).run.id;
@@ -14,7 +14,7 @@ fn rounds(iops: &[f64]) -> RunRecord {
 
 #[test]
 fn a_window_is_one_repetition_however_many_rounds_it_has() {
-    // Before the window, each would be another figure.
+    // The rounds before the window would give another mean.
     let a = rounds(&[900.0, 500.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
     let b = rounds(&[110.0; 5]);
     let found = compared(&[&a, &b]);
@@ -36,7 +36,7 @@ fn runs_in_rounds_that_are_repeated_are_tested() {
 }
 
 #[test]
-fn parts_of_a_round_that_do_the_same_are_told_apart_by_name() {
+fn equal_workloads_of_a_round_are_distinguished_by_name() {
     let with_conditioning = |rate: f64| {
         let mut record = rounds(&[rate; 5]);
         let mut more: Vec<Measurement> = record.measurements.clone();
@@ -49,7 +49,7 @@ fn parts_of_a_round_that_do_the_same_are_told_apart_by_name() {
     };
     let (a, b) = (with_conditioning(100.0), with_conditioning(120.0));
     let found = compared(&[&a, &b]);
-    // What only conditions the drive is not compared.
+    // Points that only condition the drive are not compared.
     assert_eq!(found.rows.len(), 2);
     let repeated = |row: &Row| row.cells.iter().flatten().any(|cell| cell.repetitions != 1);
     assert!(!found.rows.iter().any(repeated), "{:#?}", found.rows);
@@ -71,7 +71,7 @@ fn another_mix_is_no_conditioning_of_what_is_tracked() {
 }
 
 #[test]
-fn what_is_not_steady_carries_that_and_what_has_no_window_is_left_out() {
+fn unsteady_windows_are_qualified_and_short_runs_left_out() {
     let steady = rounds(&[100.0; 5]);
     let unsteady = rounds(&[100.0, 200.0, 100.0, 200.0, 100.0]);
     let found = compared(&[&steady, &unsteady]);

@@ -1,4 +1,4 @@
-//! Which measurements are the same workload, and what is said of their conditions.
+//! Matching of workloads, and reported conditions.
 
 use iodyno_model::{
     EndReason, Fact, LatencySummary, RunKind, StatedLatencies, Validity, WrittenShare, WrittenState,
@@ -8,7 +8,7 @@ use super::*;
 use crate::comparison::Order;
 use crate::testing::known;
 
-/// What a condition is on each side.
+/// Value of a condition on each side.
 pub(super) fn differs(comparison: &Comparison, what: &str) -> Option<Vec<String>> {
     let one = comparison.differing.iter().find(|one| one.what == what)?;
     Some(one.values.iter().map(|values| values.join("+")).collect())
@@ -23,7 +23,7 @@ fn two_checks_pair_by_step_and_drive() {
         .host(|host| host.kernel.release = known("6.12".into()))
         .record();
     b.run.id = "other".into();
-    // The drives changed names at a reboot; their serial numbers tell.
+    // The drives changed names at a reboot; their serial numbers identify them.
     for name in b.snapshots[0].blocks.iter_mut().map(|block| &mut block.name) {
         *name = if name == "nvme0n1" { "nvme1n1".into() } else { "nvme0n1".into() };
     }
@@ -40,7 +40,7 @@ fn two_checks_pair_by_step_and_drive() {
     assert_eq!(differs(&comparison, "firmware").unwrap(), ["F1", "F2"]);
     let firmware = comparison.differing.iter().find(|one| one.what == "firmware").unwrap();
     assert_eq!(firmware.rows.len(), 3, "of one drive alone");
-    // Known of one side alone: no difference.
+    // Known of only one side: no difference.
     assert_eq!(differs(&comparison, "kernel"), None);
     assert!(comparison.not_known[0].what.contains(&"kernel".to_owned()));
     assert_eq!(comparison.not_known.len(), 1);
@@ -55,7 +55,7 @@ fn other_drives_pair_by_their_order() {
         .drive(1, |drive| drive.serial = known("Y".into()))
         .record();
     assert_eq!(compared(&[&a, &b]).rows.len(), 8);
-    // One of three is missing, and its place is left open.
+    // One of three is missing, and its row stays open.
     let b = Bench::new(3).measured().record();
     let comparison = compared(&[&a, &b]);
     assert_eq!((comparison.rows.len(), comparison.alone.len()), (6, 7));
@@ -100,7 +100,7 @@ fn a_job_that_was_renamed_or_has_another_engine_is_the_same_workload() {
 }
 
 #[test]
-fn what_shapes_the_load_makes_another_workload() {
+fn options_of_the_load_make_another_workload() {
     let a = run([job(1000.0)]);
     let changes: [fn(&mut Measurement); 6] = [
         |of| of.workload.rw = Some("read".into()),
@@ -116,7 +116,7 @@ fn what_shapes_the_load_makes_another_workload() {
         let comparison = compared(&[&a, &b, &third]);
         assert!(comparison.rows.is_empty() && comparison.alone.len() == 3);
     }
-    // A default that is written down changes nothing.
+    // A default that is written explicitly changes nothing.
     let b = run([with(job(1000.0), |of| {
         of.workload.options.insert("rwmixread".into(), "50".into());
     })]);
@@ -124,7 +124,7 @@ fn what_shapes_the_load_makes_another_workload() {
 }
 
 #[test]
-fn what_a_run_varies_on_purpose_makes_rows() {
+fn options_varied_within_a_run_make_rows() {
     let engine =
         |iops, engine: &str| with(job(iops), |of| of.workload.ioengine = Some(engine.into()));
     let a = run([engine(1000.0, "libaio"), engine(2000.0, "io_uring")]);
@@ -138,14 +138,14 @@ fn what_a_run_varies_on_purpose_makes_rows() {
 }
 
 #[test]
-fn what_a_report_does_not_say_may_be_what_the_other_says() {
+fn partial_workloads_match_complete_ones() {
     let full = run([job(1000.0), with(job(500.0), |of| of.workload.iodepth = Some(1))]);
-    // fio's JSON has no numjobs that was not asked for.
+    // fio's JSON lacks numjobs unless it was set.
     let json = run([with(job(1000.0), |of| of.workload.numjobs = None)]);
     let comparison = compared(&[&full, &json]);
     assert!((iops(&comparison).ratio.value - 1.0).abs() < 1e-9);
     assert_eq!(comparison.not_known[0].what, ["numjobs"]);
-    // Terse output has nothing but names and figures.
+    // Terse output only has names and figures.
     let unknown = |name: &str, iops| {
         with(job(iops), |of| {
             of.name = name.into();
@@ -156,15 +156,15 @@ fn what_a_report_does_not_say_may_be_what_the_other_says() {
     let comparison = compared(&[&run([job(1000.0)]), &terse]);
     assert!((iops(&comparison).ratio.value - 0.9).abs() < 1e-9);
     assert_eq!(comparison.alone.len(), 1);
-    // Two that fit are one too many.
+    // Two matches are ambiguous.
     let comparison =
         compared(&[&run([job(1.0), with(job(2.0), |of| of.workload.iodepth = Some(1))]), &terse]);
     assert!(comparison.rows.is_empty());
 }
 
-/// As fio's JSON, terse and normal output say the same run.
+/// Like fio's JSON, terse and normal output of the same run.
 #[test]
-fn of_many_sides_each_says_what_it_knows() {
+fn partial_workloads_of_many_sides_are_completed() {
     let all = run([job(1000.0)]);
     let without_jobs = run([with(job(990.0), |of| of.workload.numjobs = None)]);
     let name_alone = run([with(job(900.0), |of| {
@@ -179,7 +179,7 @@ fn of_many_sides_each_says_what_it_knows() {
         assert_eq!(comparison.rows.len(), 1, "{:#?}", comparison.alone);
         assert!(comparison.rows[0].cells.iter().all(Option::is_some));
     }
-    // Two sides that contradict each other: it fits neither.
+    // Two sides that contradict each other: it matches neither.
     let four = run([with(job(4000.0), |of| of.workload.numjobs = Some(4))]);
     let comparison = compared(&[&without_jobs, &all, &four]);
     assert!(comparison.rows.is_empty());
@@ -206,7 +206,7 @@ fn jobs_at_the_same_time_are_one_repetition_and_add_up() {
 }
 
 #[test]
-fn jobs_of_other_names_at_the_same_time_are_told_apart() {
+fn concurrent_jobs_are_distinguished_by_name() {
     let named = |name: &str, iops| with(job(iops), |of| of.name = name.into());
     let mut a = run([named("one", 1000.0), named("two", 2000.0)]);
     a.measurements.iter_mut().for_each(|of| of.phase = 0);
@@ -228,7 +228,7 @@ fn repetitions_within_a_run_count_and_copies_do_not() {
     let comparison = compared(&[&a, &b]);
     assert_eq!(iops(&comparison).reality, Reality::NotInTurns);
     assert!(comparison.has_repetitions());
-    // Imported twice, it has another id and is still the same.
+    // A run that was imported twice has another id and is still the same.
     let again = RunRecord { run: run([]).run, ..a.clone() };
     let single = run([job(1000.0)]);
     let comparison = compared_sides(&[vec![&a, &again, &a], vec![&single]]);
@@ -298,7 +298,7 @@ fn latencies_of_different_kinds_are_not_compared() {
 }
 
 #[test]
-fn whether_sides_were_measured_in_turns_is_told_by_their_times() {
+fn interleaving_is_derived_from_the_start_times() {
     let at = |times: &[i64]| -> Vec<RunRecord> {
         times
             .iter()
@@ -368,14 +368,14 @@ fn a_sweep_is_in_the_order_of_its_sizes() {
             of.name = name.into();
         })
     };
-    // As files sort by name.
+    // In file name order.
     let sweep = run([at(1, "read"), at(16, "read"), at(2, "read"), at(1, "randread")]);
     let comparison = compared(&[&sweep, &sweep]);
     let rows = comparison.rows.iter().map(|row| &row.point.workload);
     let rows: Vec<_> = rows.map(|of| (of.rw.clone().unwrap(), of.iodepth.unwrap())).collect();
     let expected = [("read", 1), ("read", 2), ("read", 16), ("randread", 1)];
     assert_eq!(rows, expected.map(|(rw, depth)| (rw.to_owned(), depth)));
-    // Points have a name each, and may be measured in any order, on one drive after the other.
+    // Each point has a name, and may be measured in any order, on one drive after the other.
     let point = |target: &str, depth: u32| {
         with(job(1000.0), |of| {
             of.workload.iodepth = Some(depth);
@@ -395,7 +395,7 @@ fn a_sweep_is_in_the_order_of_its_sizes() {
 }
 
 #[test]
-fn what_drives_and_layers_are_set_to_is_compared() {
+fn settings_of_drives_and_layers_are_compared() {
     use iodyno_model::{Aspm, BlockDevice, BlockKind, Iommu};
     let with = |policy: &str, domain: Fact<Iommu>, l1: bool, wbt_us: u64, chunk: Option<u64>| {
         let bench = Bench::new(1).measured().drive(0, |drive| {

@@ -1,20 +1,22 @@
-//! What the CI action calls slower on runners that others use, too: its looks, by its own defaults.
+//! Rate of regressions reported by the CI action on shared runners, with the action's defaults and
+//! repeated looks.
 
 use super::*;
 use crate::comparison::{Limit, Outcome, rulings};
 
-/// Of each kind.
+/// Simulated jobs of each kind.
 const SIMULATED: u64 = 200;
 
-/// Noise of a runner whose disk and CPUs others share; shares of the rate.
+/// Noise of a runner whose disk and CPUs are shared, as shares of the rate.
 struct Noise {
-    /// Standard deviation of each repetition for itself.
+    /// Standard deviation of single repetitions.
     own: f64,
-    /// Standard deviation of the level that wanders, an AR(1) …
+    /// Standard deviation of the drifting level, an AR(1).
     level: f64,
-    /// … with this coefficient between repetitions.
+    /// Coefficient of the AR(1) between repetitions.
     memory: f64,
-    /// Share of the repetitions with which a slow spell begins; it takes a tenth to a half for up to three.
+    /// Share of the repetitions at which a slow spell begins: 10 to 50 % slower for up to three
+    /// repetitions.
     spells: f64,
 }
 
@@ -22,7 +24,7 @@ const SHARED: Noise = Noise { own: 0.05, level: 0.08, memory: 0.9, spells: 0.05 
 const TWICE: Noise = Noise { own: 0.10, level: 0.16, memory: 0.9, spells: 0.10 };
 
 impl Noise {
-    /// The rates of so many repetitions one after the other, around 1.
+    /// Rates of `count` consecutive repetitions, around 1.
     fn rates(&self, seed: u64, count: usize) -> Vec<f64> {
         let mut random = fastrand::Rng::with_seed(seed);
         let normal = |sd: f64, random: &mut fastrand::Rng| {
@@ -46,7 +48,7 @@ impl Noise {
     }
 }
 
-/// A default of the action.
+/// Default of an input of the action.
 fn default(input: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../action.yml");
     let action = std::fs::read_to_string(path).unwrap();
@@ -55,14 +57,14 @@ fn default(input: &str) -> String {
     value.trim().trim_matches('\'').to_owned()
 }
 
-/// How many of the simulated jobs end with a broken limit where the candidate has `ratio` of the
-/// baseline's rate.
+/// Number of simulated jobs that end with a broken limit if the candidate's rate is `ratio` times
+/// the baseline's.
 fn broken(noise: &Noise, ratio: f64) -> usize {
     let limit: Limit = default("fail-if").parse().unwrap();
     let [first, most] = ["repetitions", "most-repetitions"].map(|of| default(of).parse().unwrap());
     let is_broken = |seed: &u64| {
         let rates = noise.rates(*seed, 2 * most);
-        // Pairs in turn begin with the baseline and with the candidate.
+        // Pairs begin alternately with the baseline and with the candidate.
         let place =
             |nth: usize, side: usize| 2 * nth + usize::from(nth.is_multiple_of(2) == (side == 1));
         let side = |side: usize, count: usize| -> Vec<f64> {
@@ -97,7 +99,7 @@ fn a_regression_of_fifteen_percent_is_found_in_nine_jobs_of_ten() {
     assert!(found >= 180, "90 %: {found} of {SIMULATED}");
 }
 
-/// docs/howto/ci.md says so: the others end with an OPEN limit, which is no failure.
+/// Stated in docs/howto/ci.md: the others end with an OPEN limit, which is no failure.
 #[test]
 fn with_twice_the_noise_it_is_found_in_six_jobs_of_ten() {
     let found = broken(&TWICE, 0.85);

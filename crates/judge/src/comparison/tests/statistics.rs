@@ -1,17 +1,17 @@
-//! Whether differences are called real that are, and those only.
+//! Rates of true and false positives of the test for differences.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// `iops` with 1 % of normal noise (Box and Muller).
+/// `iops` with 1 % of normal noise (Box-Muller).
 fn noisy(random: &mut fastrand::Rng, iops: f64) -> f64 {
     let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
     iops * (0.01 * radius * (std::f64::consts::TAU * random.f64()).cos()).exp()
 }
 
-/// How many of `rounds` comparisons of three runs a side, each of `rows`
-/// workloads, call any difference of the IOPS real.
+/// Number of `rounds` comparisons, each of three runs per side with `rows` workloads, that call any
+/// difference of IOPS real.
 fn real(rounds: u64, rows: u32, ratio: f64) -> usize {
     let any_real = |seed: &u64| {
         let mut random = fastrand::Rng::with_seed(*seed);
@@ -43,8 +43,8 @@ fn without_a_difference_hardly_any_table_shows_one() {
     assert!(real(400, 5, 1.0) <= 20, "5 %, whatever the number of rows");
 }
 
-/// The logarithm of the level of runs that follow each other: what the machine does over hours,
-/// an AR(1) with a coefficient of 0.9 between runs and a standard deviation of 2 %, or a straight drift of 1 % a run.
+/// Levels of consecutive runs: drift of the machine over hours, an AR(1) with a coefficient of 0.9
+/// between runs and a standard deviation of 2 %, or a linear drift of 1 % per run.
 fn drifting(random: &mut fastrand::Rng, runs: usize, straight: bool) -> Vec<f64> {
     let mut level = noisy(random, 1.0).ln() * 2.0;
     (0..runs)
@@ -74,7 +74,7 @@ fn drift_between_runs_is_never_called_a_difference_out_of_turn_and_hardly_ever_i
             assert_ne!(reality(&turns), Reality::NotInTurns);
         }
         assert!(in_turns <= 5, "2 %: {in_turns} of 250");
-        // What used to be called real.
+        // These used to be called real.
         assert!(behind >= 25, "{behind} of 250");
     }
 }
@@ -96,7 +96,7 @@ fn quantities_are_corrected_for_together() {
     let comparison = compared_sides(&[a.iter().collect(), b.iter().collect()]);
     let of = |quantity| difference(&comparison.rows[0], quantity).unwrap();
     let (rate, bandwidth) = (of(Quantity::Iops), of(Quantity::Bandwidth));
-    // IOPS, bandwidth and mean latency say the same here, and count once; p50 and p99, once.
+    // IOPS, bandwidth and mean latency agree here and count once, as do p50 and p99.
     assert!((rate.adjusted.unwrap() / rate.p_value.unwrap() - 2.0).abs() < 1e-6, "{rate:?}");
     assert_eq!(bandwidth.adjusted, rate.adjusted);
 }
@@ -118,7 +118,7 @@ fn below_three_repetitions_nothing_is_called_real() {
 
 #[test]
 fn rounding_is_no_sampling_error() {
-    // Reports that are alike in all would be copies.
+    // Equal reports would be copies.
     let printed = |iops: &[f64]| {
         let turn = i64::from(iops[0] > 11_500.0);
         let job = |(n, iops): (i64, &f64)| {

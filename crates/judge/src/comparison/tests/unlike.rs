@@ -1,4 +1,4 @@
-//! Two workloads that are not the same, side by side.
+//! Comparison of two unlike workloads.
 
 use iodyno_model::WrittenState;
 
@@ -32,7 +32,7 @@ fn two_unlike_workloads_are_held_against_each_other_and_no_limit_is_broken() {
         assert!(matches!(&rulings[0].outcome, Outcome::CannotTell(why) if why.contains("differ")));
         assert_eq!(comparison.exit_status(&rulings) as u8, 4);
     }
-    // However often both were repeated.
+    // However many repetitions both have.
     let again = |of: &RunRecord, iops: f64| {
         let mut other = of.clone();
         other.measurements[0].total[0].iops = Some(Estimate::bare(iops));
@@ -67,7 +67,7 @@ fn blocks_that_hold_nothing_stand_beside_those_that_do() {
     assert!((found.ratio.value - 3.0).abs() < 1e-9, "{found:?}");
     assert_eq!(found.reality, Reality::Unlike);
     assert_eq!(differs(&comparison, "blocks written").unwrap(), ["all", "none"]);
-    // Both are as invalid as ever.
+    // Both are still invalid.
     let comparison = compared(&[&empty_run, &empty_too]);
     assert_eq!(comparison.rows[0].unlike, None);
     assert_eq!(difference(&comparison.rows[0], Quantity::Iops), None);

@@ -1,5 +1,4 @@
-//! The answer in sentences: for somebody who does not know PCIe, with the
-//! figures for somebody who does.
+//! The answer in sentences: for readers who do not know PCIe, with the figures for those who do.
 
 use iodyno_model::{
     Direction, Estimate, Experiment, FillOrder, JudgedMeasurement, LinkState, Metric, Validity,
@@ -8,28 +7,28 @@ use iodyno_model::{
 
 use super::answer::{Answer, Next};
 use super::case::{Case, figure, is_of_question, range};
+use super::case_context::CaseContext;
 use super::contrast::{Change, Contrast, Effect};
 use super::suspect::{Limiter, Standing, Suspect, listed};
-use super::weigh::Scene;
 use crate::ceiling::{Bound, Ceiling};
 use crate::figures::percent;
 
-/// What limits, why, and what comes next.
+/// States the limiter, the evidence, and what comes next.
 pub(super) fn sentence(
-    scene: &Scene<'_, '_>,
+    context: &CaseContext<'_, '_>,
     answer: &Answer,
     suspects: &[Suspect],
     judged: &JudgedMeasurement,
 ) -> String {
-    let case = scene.case;
+    let case = context.case;
     let mut parts: Vec<String> = Vec::new();
     if judged.validity == Validity::Invalid {
-        parts.push(invalid(scene, judged));
+        parts.push(invalid(context, judged));
     }
     match answer {
         Answer::Named { limiter, next, is_probable } => {
-            let mut what = because(scene, *limiter, suspects);
-            if let Some(also) = unchanged(scene) {
+            let mut what = because(context, *limiter, suspects);
+            if let Some(also) = unchanged(context) {
                 what.push_str(&format!(", and {also}"));
             }
             let below = below_par(judged).filter(|_| *limiter == Limiter::Drive);
@@ -55,7 +54,7 @@ pub(super) fn sentence(
         Answer::Repetition(experiments) => {
             let is_of =
                 |case: &Case<'_>| case.experiment().is_some_and(|one| experiments.contains(&one));
-            let noisy = noisy(scene, |of| of.effect() == Effect::Unclear && is_of(&of.other));
+            let noisy = noisy(context, |of| of.effect() == Effect::Unclear && is_of(&of.other));
             let (noisy, again) = (noisy.join(", "), again(experiments));
             parts.push(match noisy.is_empty() {
                 true => format!("{}: one of each is no evidence; next, {again}.", case.figure()),
@@ -64,40 +63,44 @@ pub(super) fn sentence(
         }
         Answer::Unlike { rates } => parts.push(unlike(case, rates)),
         Answer::Undecided { between, .. } => {
-            parts.push(undecided(scene, between, suspects));
+            parts.push(undecided(context, between, suspects));
         }
     }
-    parts.extend(elsewhere(scene));
+    parts.extend(elsewhere(context));
     parts.join(" ")
 }
 
-/// Where a valid figure is less than it should be: by what it was judged.
+/// The reason of a valid figure's FAIL verdict.
 pub(super) fn below_par(judged: &JudgedMeasurement) -> Option<String> {
     let metrics = judged.metrics.iter().filter(|_| judged.validity != Validity::Invalid);
     let worst = metrics.max_by_key(|metric| metric.verdict);
     worst.filter(|metric| metric.verdict == Verdict::Fail).map(|metric| metric.reason.to_string())
 }
 
-pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer, judged: &JudgedMeasurement) -> String {
+pub(super) fn advice(
+    context: &CaseContext<'_, '_>,
+    answer: &Answer,
+    judged: &JudgedMeasurement,
+) -> String {
     match answer {
         Answer::Named { limiter: Limiter::Drive, .. } if below_par(judged).is_some() => {
             "Compare its SMART log with an equal drive's, update its firmware, and swap two drives \
              in their slots: if the slowness moves with the drive, replace it."
                 .into()
         }
-        Answer::Named { limiter, .. } => limiter.advice(scene.case).to_owned(),
+        Answer::Named { limiter, .. } => limiter.advice(context.case).to_owned(),
         Answer::Experiment(experiment) => format!("Next: {}.", experiment.what()),
         Answer::Repetition(experiments) => format!("Next: {}.", again(experiments)),
         Answer::Unlike { .. } => "Say what differed (--blocks, --link), each state in a file or \
                                   table row of its own, or measure again what is known."
             .into(),
         Answer::Undecided { experiments, .. } => {
-            if !unclear(scene).is_empty() {
-                let longer = longer(scene.case);
+            if !unclear(context).is_empty() {
+                let longer = longer(context.case);
                 return format!("Measure again while the machine is quiet, or for longer{longer}.");
             }
             let what: Vec<&str> = experiments.iter().map(|experiment| experiment.what()).collect();
-            if what.is_empty() && scene.keeps_pace() {
+            if what.is_empty() && context.keeps_pace() {
                 "Measure it without its pace (rate, rate_iops, thinktime, flow, latency_target)."
                     .into()
             } else if what.is_empty() {
@@ -109,14 +112,14 @@ pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer, judged: &JudgedMeas
     }
 }
 
-/// Why it is no statement about flash.
-fn invalid(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> String {
-    let case = scene.case;
+/// Explains why it is no statement about flash.
+fn invalid(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -> String {
+    let case = context.case;
     if case.blocks != WrittenState::Unwritten {
         let why = judged.reasons.first().map(|reason| reason.why.as_str()).unwrap_or_default();
         return format!("INVALID: {why}.");
     }
-    let near = scene.ceiling(Bound::Claim).map(|claim| {
+    let near = context.ceiling(Bound::Claim).map(|claim| {
         let share = case.rate.value / claim.value;
         let claimed = figure(case.metric, claim.value);
         match share {
@@ -137,9 +140,9 @@ fn invalid(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> String {
     )
 }
 
-/// The evidence against `limiter`, as the beginning of a sentence.
-fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> String {
-    let case = scene.case;
+/// The evidence for `limiter`, as the beginning of a sentence.
+fn because(context: &CaseContext<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> String {
+    let case = context.case;
     let standing = suspects.iter().find(|suspect| suspect.limiter == limiter);
     let confirmed = standing.and_then(|suspect| match &suspect.standing {
         Standing::Confirmed(why) => Some(why.clone()),
@@ -148,7 +151,7 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
     let done = done(case);
     match (limiter, confirmed) {
         (Limiter::Link, _) if case.drive_count == 1 => {
-            let full = scene.ceiling(Bound::Link).zip(case.own_link());
+            let full = context.ceiling(Bound::Link).zip(case.own_link());
             let carries = full.and_then(|(ceiling, link)| carries(case, link, ceiling));
             format!("{}; {} were {done}", carries.unwrap_or_default(), case.figure())
         }
@@ -163,7 +166,7 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
             format!("{} were {done} ({why}){state}", case.figure())
         }
         (_, Some(why)) => {
-            let slot = spare_slot(scene).map(|slot| format!("; that is below {slot}"));
+            let slot = spare_slot(context).map(|slot| format!("; that is below {slot}"));
             format!("{} were {done}; {why}{}", case.figure(), slot.unwrap_or_default())
         }
         (_, None) => {
@@ -182,20 +185,20 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
                     "{} were {done}; it is {}{}",
                     case.figure(),
                     cleared.join(", "),
-                    spare_slot(scene).map(|slot| format!(", nor {slot}")).unwrap_or_default()
+                    spare_slot(context).map(|slot| format!(", nor {slot}")).unwrap_or_default()
                 ),
             }
         }
     }
 }
 
-/// Of drives behind a card: the slot that could carry more, with what it carries.
-fn spare_slot(scene: &Scene<'_, '_>) -> Option<String> {
-    let slot = scene.ceiling(Bound::SharedLink).filter(|slot| !scene.is_reached(slot))?;
-    Some(format!("{} ({})", slot.what, range(scene.case.metric, slot.low, slot.high)))
+/// For drives behind a card: the slot with capacity to spare, and its rate.
+fn spare_slot(context: &CaseContext<'_, '_>) -> Option<String> {
+    let slot = context.ceiling(Bound::SharedLink).filter(|slot| !context.is_reached(slot))?;
+    Some(format!("{} ({})", slot.what, range(context.case.metric, slot.low, slot.high)))
 }
 
-/// What a link carries, for somebody who does not know PCIe, too.
+/// Describes the rate of a link, also for readers who do not know PCIe.
 fn carries(case: &Case<'_>, link: LinkState, ceiling: &Ceiling) -> Option<String> {
     let raw = format_mb_per_s(link.raw_bytes_per_s()?);
     let (low, most) = (rounded(ceiling.low), rounded(ceiling.high));
@@ -216,13 +219,13 @@ fn carries(case: &Case<'_>, link: LinkState, ceiling: &Ceiling) -> Option<String
     ))
 }
 
-/// A rate that is not known to more than two or three digits: 1659 is 1660, 1801 is 1800.
+/// Rounds a rate to three digits: 1659 is 1660, 1801 is 1800.
 fn rounded(rate: f64) -> f64 {
     let step = 10_f64.powf(rate.log10().floor() - 2.0);
     (rate / step).round() * step
 }
 
-/// What the I/O was.
+/// Returns the verb for the I/O.
 fn done(case: &Case<'_>) -> &'static str {
     match case.of_run().total.as_slice() {
         [only] if only.direction == Direction::Read => "read",
@@ -231,10 +234,10 @@ fn done(case: &Case<'_>) -> &'static str {
     }
 }
 
-/// `neither depth nor jobs change it`.
-fn unchanged(scene: &Scene<'_, '_>) -> Option<String> {
+/// Returns e.g. `neither more depth nor more jobs raise it`.
+fn unchanged(context: &CaseContext<'_, '_>) -> Option<String> {
     let same = |pick: fn(&Change) -> bool| {
-        let mut all = scene.contrasts.iter().filter(|contrast| pick(&contrast.change)).peekable();
+        let mut all = context.contrasts.iter().filter(|contrast| pick(&contrast.change)).peekable();
         all.peek().is_some()
             && all.all(|contrast| matches!(contrast.effect(), Effect::Same | Effect::Fell))
     };
@@ -259,7 +262,7 @@ fn behind(next: &Next) -> String {
     }
 }
 
-/// The differences of the same workload, which are the point.
+/// Describes different rates of the same workload.
 fn unlike(case: &Case<'_>, rates: &[Estimate]) -> String {
     let all: Vec<String> = rates.iter().map(|rate| figure(case.metric, rate.value)).collect();
     let least = rates.iter().map(|rate| rate.value).fold(f64::INFINITY, f64::min);
@@ -274,13 +277,13 @@ fn unlike(case: &Case<'_>, rates: &[Estimate]) -> String {
     )
 }
 
-fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -> String {
-    let case = scene.case;
+fn undecided(context: &CaseContext<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -> String {
+    let case = context.case;
     let mut text = format!("{} were {}", case.figure(), done(case));
-    if let Some(alone) = layer_against_alone(scene) {
+    if let Some(alone) = layer_against_alone(context) {
         text.push_str(&format!(": {alone}"));
     }
-    if between.is_empty() && scene.keeps_pace() {
+    if between.is_empty() && context.keeps_pace() {
         text.push_str(", as fast as it was asked to go, with I/Os to spare.");
         return text;
     }
@@ -290,7 +293,7 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     }
     let titles: Vec<String> = between.iter().map(|limiter| limiter.title(case)).collect();
     text.push_str(&format!(". Whether {} limits is not decided", listed(&titles, "or")));
-    let in_reach: Vec<String> = between.iter().filter_map(|one| in_reach(scene, *one)).collect();
+    let in_reach: Vec<String> = between.iter().filter_map(|one| in_reach(context, *one)).collect();
     if in_reach.len() > 1 {
         text.push_str(&format!(", both are within reach: {}", in_reach.join("; ")));
     }
@@ -307,7 +310,7 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
         text.push_str(&format!("; it is {}", others.join(", ")));
     }
     text.push('.');
-    let unclear = unclear(scene);
+    let unclear = unclear(context);
     if !unclear.is_empty() {
         let said = unclear.join("; ");
         text.push_str(&format!(" Noise is why, the rates vary too much to tell: {said}."));
@@ -315,33 +318,33 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     text
 }
 
-/// The ceiling of a limiter that the rate may be at.
-fn in_reach(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<String> {
+/// The ceiling of a limiter that the rate may have reached.
+fn in_reach(context: &CaseContext<'_, '_>, limiter: Limiter) -> Option<String> {
     let bound = match limiter {
         Limiter::Drive => Bound::Claim,
         Limiter::Link => Bound::Link,
         Limiter::Shared => Bound::SharedLink,
         _ => return None,
     };
-    let ceiling = scene.ceiling(bound)?;
-    scene.reach(ceiling).map(|_| scene.against(ceiling))
+    let ceiling = context.ceiling(bound)?;
+    context.reach(ceiling).map(|_| context.against(ceiling))
 }
 
-/// What was changed and says nothing for sure, `iodepth 32 to 64 gave x1.04 ± 38 %`,
-/// of the contrasts that `pick` takes.
-fn noisy(scene: &Scene<'_, '_>, pick: impl Fn(&Contrast<'_>) -> bool) -> Vec<String> {
+/// Lists changes selected by `pick` with their uncertain effect: `iodepth 32 to 64 gave x1.04 ± 38
+/// %`.
+fn noisy(context: &CaseContext<'_, '_>, pick: impl Fn(&Contrast<'_>) -> bool) -> Vec<String> {
     let text = |contrast: &Contrast<'_>| {
         let width = contrast.ratio.relative_half_width().map(format_width).unwrap_or_default();
         format!("{} gave x{:.2} {width}", contrast.title(), contrast.ratio.value)
     };
-    scene.contrasts.iter().filter(|contrast| pick(contrast)).map(text).collect()
+    context.contrasts.iter().filter(|contrast| pick(contrast)).map(text).collect()
 }
 
-fn unclear(scene: &Scene<'_, '_>) -> Vec<String> {
-    noisy(scene, |of| of.change != Change::Again && of.effect() == Effect::Unclear)
+fn unclear(context: &CaseContext<'_, '_>) -> Vec<String> {
+    noisy(context, |of| of.change != Change::Again && of.effect() == Effect::Unclear)
 }
 
-/// What to do to tell a small effect from noise.
+/// Advice to tell a small effect from noise.
 fn again(experiments: &[Experiment]) -> String {
     let all = match experiments.len() {
         1 => "both".into(),
@@ -350,7 +353,7 @@ fn again(experiments: &[Experiment]) -> String {
     format!("measure {all} again, in turn")
 }
 
-/// ` (--budget 3m)`: four times as long as it took halves the intervals.
+/// Returns ` (--budget 3m)`: four times the duration halves the intervals.
 fn longer(case: &Case<'_>) -> String {
     if !is_of_question(case.record) {
         return String::new();
@@ -360,13 +363,13 @@ fn longer(case: &Case<'_>) -> String {
     format!(" (--budget {:.0}m)", (4.0 * took.sum::<f64>() / 60e9).ceil().max(1.0))
 }
 
-/// What a layer makes of its members.
-fn layer_against_alone(scene: &Scene<'_, '_>) -> Option<String> {
-    let layer = scene.case.layer.as_deref()?;
+/// Describes a layer's rate relative to its members.
+fn layer_against_alone(context: &CaseContext<'_, '_>) -> Option<String> {
+    let layer = context.case.layer.as_deref()?;
     let alone =
-        scene.contrasts.iter().find(|contrast| matches!(contrast.change, Change::Layer(..)))?;
+        context.contrasts.iter().find(|contrast| matches!(contrast.change, Change::Layer(..)))?;
     let times = 1.0 / alone.ratio.value;
-    let what = match scene.case.reads() {
+    let what = match context.case.reads() {
         true => "read load",
         false => "write load",
     };
@@ -379,12 +382,12 @@ fn layer_against_alone(scene: &Scene<'_, '_>) -> Option<String> {
     })
 }
 
-/// The same on another link, which is what explains most.
-fn elsewhere(scene: &Scene<'_, '_>) -> Option<String> {
+/// Describes the same I/O on another link, the strongest evidence.
+fn elsewhere(context: &CaseContext<'_, '_>) -> Option<String> {
     let contrast =
-        scene.contrasts.iter().find(|contrast| matches!(contrast.change, Change::Link(..)))?;
+        context.contrasts.iter().find(|contrast| matches!(contrast.change, Change::Link(..)))?;
     let Change::Link(_, link) = &contrast.change else { return None };
-    let what = if scene.case.reads() { "reads" } else { "I/Os" };
+    let what = if context.case.reads() { "reads" } else { "I/Os" };
     let figure = contrast.other.figure();
     Some(format!("On {} the same {what} ran at {figure}.", link.label()))
 }

@@ -1,4 +1,4 @@
-//! Each suspect weighed by what was measured.
+//! Weighs each suspect by the measurements.
 
 use iodyno_model::{Experiment, Metric, format_duration_ns};
 
@@ -9,40 +9,40 @@ use super::interrupts::interrupts_on_one_cpu;
 use super::power::{PowerSaving, power_saving};
 use super::suspect::{Limiter, Standing, Suspect};
 use crate::ceiling::{Bound, Ceiling};
-use crate::claim_reach::FULL_QUEUE;
 use crate::claims::{ClaimBook, claim_of};
-use crate::control_group::held_back;
+use crate::control_group::cgroup_effect;
 use crate::index::Index;
 use crate::measured::{is_paced, pauses};
+use crate::saturation::FULL_QUEUE;
 
-/// A ceiling is reached from this share of its least value on: the formula of
-/// links hits published ceilings within 1 to 2 %, and intervals add to that.
+/// A ceiling is reached from this share of its lowest value on: the formula for links agrees with
+/// published ceilings within 1 to 2 %, and intervals add to that.
 const REACHED: f64 = 0.97;
-/// … if the whole interval lies above this share of it.
+/// The whole interval must also lie above this share of it.
 const AT_LEAST: f64 = 0.85;
-/// A claim is reached from here on …
+/// A claim is reached from this share on.
 const CLAIM_REACHED: f64 = 0.95;
-/// … and is no ceiling to what exceeds it by more than its rounding and the interval.
+/// A claim is no ceiling for a rate that exceeds it by more than its rounding and the interval.
 const CLAIM_EXCEEDED: f64 = 1.02;
-/// A layer that gives this share of its members' sum does what it should.
+/// A layer at this share of its members' sum works as it should.
 const LAYER_FINE: f64 = 0.90;
-/// Twice the I/Os that give less than this wait for each other: by Little's law
-/// each takes 1.8 times as long. That is no longer a lack of them.
-const HARDLY: f64 = 1.10;
-/// Others' I/O is what limits from this share of our own on.
+/// If twice the I/Os raise the rate by less than this factor, they wait for each other: by Little's
+/// law each takes 1.8 times as long. That is no longer a lack of depth.
+const SATURATED_GAIN: f64 = 1.10;
+/// Other I/O is the limiter from this share of the job's own on.
 const OTHERS: f64 = 0.25;
 
-/// How near a rate is to a ceiling.
+/// Distance of a rate from a ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// It is at it, and at no other.
+    /// At this ceiling, and at no other.
     Surely,
-    /// It may be: another ceiling is as near, or the ceiling is known too roughly.
+    /// Perhaps: another ceiling is as near, or this one is too uncertain.
     Perhaps,
 }
 
-/// All that is known around a case.
-pub(crate) struct Scene<'a, 'b> {
+/// Everything known around a case.
+pub(crate) struct CaseContext<'a, 'b> {
     pub(crate) case: &'b Case<'a>,
     pub(crate) others: &'b [Case<'a>],
     pub(crate) contrasts: &'b [Contrast<'a>],
@@ -50,9 +50,9 @@ pub(crate) struct Scene<'a, 'b> {
     pub(crate) claims: &'b ClaimBook,
 }
 
-impl<'a> Scene<'a, '_> {
-    /// Every suspect with how it stands; what cannot be is left out. What more
-    /// I/O or more threads raise stands before ceilings, which then are not reached.
+impl<'a> CaseContext<'a, '_> {
+    /// Returns every possible suspect with its status. Those that more I/Os or threads would
+    /// relieve come before ceilings, which are then not reached.
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
         let weighed = [
             self.control_group(),
@@ -75,7 +75,7 @@ impl<'a> Scene<'a, '_> {
         if self.keeps_pace() {
             suspects.retain(|suspect| match suspect.standing {
                 Standing::Open(_) => false,
-                // Two jobs go at twice the pace of one.
+                // Two jobs run at twice the pace of one.
                 Standing::Confirmed(_) => !matches!(suspect.limiter, Limiter::Depth | Limiter::Cpu),
                 Standing::Cleared(_) => true,
             });
@@ -83,7 +83,7 @@ impl<'a> Scene<'a, '_> {
         suspects
     }
 
-    /// It goes as fast as it was asked to, since it has I/Os to spare: nothing that is not seen
+    /// Returns true if it keeps the pace that was asked for with I/Os to spare: no hidden limit
     /// holds it back.
     pub(super) fn keeps_pace(&self) -> bool {
         let kept = self.case.in_flight().zip(self.case.outstanding());
@@ -91,12 +91,12 @@ impl<'a> Scene<'a, '_> {
             && kept.is_some_and(|((count, _), most)| count < FULL_QUEUE * f64::from(most))
     }
 
-    /// What the change did, of the contrasts that `pick` takes.
+    /// Returns the effect of a change selected by `pick`.
     pub(super) fn effect(&self, pick: impl Fn(&Change) -> bool) -> Option<(Effect, &Contrast<'a>)> {
         let mut found: Option<(Effect, &Contrast<'_>)> = None;
         for contrast in self.contrasts.iter().filter(|contrast| pick(&contrast.change)) {
             let effect = contrast.effect();
-            // One that moved the rate says more than one that did not.
+            // A contrast that moved the rate is stronger evidence than one that did not.
             let better = match &found {
                 None => true,
                 Some((Effect::Unclear, _)) => effect != Effect::Unclear,
@@ -122,7 +122,7 @@ impl<'a> Scene<'a, '_> {
         self.ceilings.iter().find(|ceiling| ceiling.bound == bound)
     }
 
-    /// The ceiling is reached.
+    /// Returns true if the ceiling is reached.
     pub(crate) fn is_reached(&self, ceiling: &Ceiling) -> bool {
         let rate = self.case.rate;
         match ceiling.bound {
@@ -133,15 +133,15 @@ impl<'a> Scene<'a, '_> {
         }
     }
 
-    /// More than a claim states was measured, so that it is no ceiling: a burst or
-    /// a cache, a small area, or another drive's sheet.
+    /// Returns true if the rate exceeds a claim, which is then no ceiling: a burst or a cache, a
+    /// small area, or another drive's sheet.
     pub(crate) fn is_exceeded(&self, ceiling: &Ceiling) -> bool {
         ceiling.bound == Bound::Claim && self.case.rate.low() > CLAIM_EXCEEDED * ceiling.value
     }
 
-    /// How near the rate is to a claim's or a link's ceiling; `None`: below it.
-    /// Where the payload size is not known a link has a range, and is the limit
-    /// beyond doubt from its upper end on, or where no drive could exceed it.
+    /// Returns how near the rate is to the ceiling of a claim or link; `None`: below it. A link of
+    /// unknown payload size has a range, and is certainly the limit only from its upper end on, or
+    /// if no drive could exceed it.
     pub(crate) fn reach(&self, ceiling: &Ceiling) -> Option<Reach> {
         if !self.is_reached(ceiling) {
             return None;
@@ -178,12 +178,12 @@ impl<'a> Scene<'a, '_> {
         format!("{} of {range} ({})", self.case.figure(), ceiling.what)
     }
 
-    /// What the control groups let through, or the time that they give.
+    /// Limits of the control groups, on I/O or CPU time.
     fn control_group(&self) -> Option<Suspect> {
         let limiter = Limiter::ControlGroup;
-        match held_back(&Index::of(self.case.record), self.case.of_run()) {
-            Ok(Some(held)) if held.is_the_limit() => {
-                Some(Suspect::confirmed(limiter, held.to_string()))
+        match cgroup_effect(&Index::of(self.case.record), self.case.of_run()) {
+            Ok(Some(effect)) if effect.is_the_limit() => {
+                Some(Suspect::confirmed(limiter, effect.to_string()))
             }
             _ => {
                 let ceiling = self.ceiling(Bound::ControlGroup)?;
@@ -197,7 +197,7 @@ impl<'a> Scene<'a, '_> {
         let why = other_io(of)??;
         let own = of.total.first()?;
         let bytes = of.conditions.other_bytes_per_s? > OTHERS * own.bandwidth?.value;
-        // A few small I/Os beside large ones take nothing from them.
+        // A few small I/Os take nothing from large ones.
         let much = bytes
             || (self.case.metric == Metric::Iops
                 && of.conditions.other_iops? > OTHERS * own.iops?.value);
@@ -230,7 +230,7 @@ impl<'a> Scene<'a, '_> {
                 None => suspect(self.against(ceiling)),
             };
         }
-        // A link that nobody stated is suspected where the drive is one of PCIe.
+        // Without a known link, one is suspected for PCIe drives.
         let drive = self.case.drives.first()?;
         let pcie = drive.virtual_disk.is_none() && drive.links.is_empty();
         if !pcie || self.case.drive_count > 1 || claim_of(self.claims, drive)?.pcie_gen.is_none() {
@@ -243,7 +243,7 @@ impl<'a> Scene<'a, '_> {
         self.ceiling(bound).is_some_and(|ceiling| self.is_reached(ceiling))
     }
 
-    /// What the one device alone gave, where the layer was left out.
+    /// The rate of one device alone, without the layer.
     pub(super) fn alone(&self) -> Option<&Contrast<'a>> {
         self.contrasts.iter().find(|contrast| {
             matches!(contrast.change, Change::Layer(..)) && self.case.layer.is_some()
@@ -253,7 +253,7 @@ impl<'a> Scene<'a, '_> {
     fn layer(&self) -> Option<Suspect> {
         self.case.layer.as_ref()?;
         if !self.case.cards().is_empty() {
-            // The card makes the layer: it is weighed as one with the card.
+            // The card implements the layer, and is weighed as the card.
             return None;
         }
         Some(match self.ceiling(Bound::Layer) {
@@ -304,13 +304,13 @@ impl<'a> Scene<'a, '_> {
     }
 }
 
-/// Whether twice as many I/Os, or less, gave next to nothing.
+/// Returns true if at most twice as many I/Os gained next to nothing.
 fn hardly_grew(contrast: &Contrast<'_>) -> bool {
     let (Change::Depth(from, to) | Change::Jobs(from, to)) = contrast.change else { return false };
-    to <= from.saturating_mul(2) && contrast.ratio.value < HARDLY
+    to <= from.saturating_mul(2) && contrast.ratio.value < SATURATED_GAIN
 }
 
-/// That more I/Os only take longer: `; beyond 64 jobs only the latency grows, …`.
+/// Describes more I/Os that only take longer: `; beyond 64 jobs only the latency grows, …`.
 fn only_latency(case: &Case<'_>, contrast: &Contrast<'_>) -> String {
     let beyond = match contrast.change {
         Change::Depth(from, _) => format!("iodepth {from}"),
@@ -328,9 +328,9 @@ fn only_latency(case: &Case<'_>, contrast: &Contrast<'_>) -> String {
     format!("; beyond {beyond} {only} the latency grows, from {ours} to {theirs}")
 }
 
-/// What the kernel and the drive do beside I/O.
-impl Scene<'_, '_> {
-    /// Threads that leave that CPU to its interrupts show whether it is short of time.
+/// Suspects in the kernel and the drive besides I/O.
+impl CaseContext<'_, '_> {
+    /// Decided by moving the threads off that CPU.
     fn interrupts(&self) -> Option<Suspect> {
         let case = self.case;
         let one = interrupts_on_one_cpu(case.record, case.of_run()).ok()??;
@@ -349,8 +349,8 @@ impl Scene<'_, '_> {
         })
     }
 
-    /// What rests is kept awake by other reads; what was set to less than its
-    /// best only its owner sets back.
+    /// Resting devices are kept awake by other reads; a reduced power state is only for its owner
+    /// to change.
     fn power_saving(&self) -> Option<Suspect> {
         let case = self.case;
         let drives = case.drives.iter().copied();
@@ -358,7 +358,7 @@ impl Scene<'_, '_> {
             PowerSaving::Reduced(_) => {
                 return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
             }
-            // With pauses of its own no load beside it shows in its rate.
+            // If the job itself pauses, other load does not show in its rate.
             PowerSaving::Resting(_) if pauses(case.of_run()) => return None,
             PowerSaving::Resting(why) => why,
         };

@@ -1,10 +1,10 @@
-//! Each of several values once.
+//! Removes duplicates.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Each of `items` once, in the order of their first.
-pub(crate) fn each_once<T: Hash + Eq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+/// Returns `items` without duplicates, in order of first occurrence.
+pub(crate) fn unique<T: Hash + Eq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut items: Vec<T> = items.into_iter().collect();
     let mut seen = HashSet::new();
     let first: Vec<bool> = items.iter().map(|item| seen.insert(item)).collect();

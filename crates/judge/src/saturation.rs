@@ -1,31 +1,31 @@
-//! Whether a measurement kept enough I/Os outstanding to be held against a claim.
+//! Decides if a measurement kept enough I/Os outstanding to be compared with a claim.
 //!
-//! A data sheet that names no depth means one at which more of it no longer
-//! raises the rate. A measurement is held against it only where that is shown:
-//! by the depths that were tried, or by Little's law with the latency of one
-//! I/O alone.
+//! A data sheet that names no depth means a depth beyond which the rate no longer rises. A
+//! measurement is compared with it only if it is shown to be that deep: by the depths that were
+//! tried, or by Little's law with the latency at depth 1.
 
 use std::collections::{BTreeMap, HashMap};
 
 use iodyno_model::{BelowSaturation, Claim, Direction, Measurement, Metric};
 
-use crate::conditions::{is_random_at_depth_1, stated};
+use crate::conditions::{is_random_at_depth_1, parse_conditions};
 use crate::measured::{figure, is_paced};
 use crate::outstanding::{STILL_GROWING, allowed, outstanding};
 use crate::shape::Shape;
 
-/// The host's way to a drive and back, which a data sheet's latency leaves out, ns.
+/// Latency of the host's path to a drive and back, which a data sheet leaves out, ns.
 pub(crate) const HOST_LATENCY_NS: f64 = 10_000.0;
-/// A flash drive answers one I/O within this, ns: the slowest of all data sheets
-/// states 115 us.
+/// Upper limit of a flash drive's latency at depth 1, ns: the slowest of all data sheets states 115
+/// us.
 pub(crate) const FLASH_LATENCY_NS: f64 = 200_000.0;
-/// Twice the I/Os that give less than this wait for each other.
-const HARDLY: f64 = 1.10;
-/// A queue of which this share is outstanding is full but for what is being submitted.
+/// If twice the I/Os outstanding raise the rate by less than this factor, they wait for each other.
+const SATURATED_GAIN: f64 = 1.10;
+/// A queue filled to this share is full, except for I/Os being submitted.
 pub(crate) const FULL_QUEUE: f64 = 0.9;
 
-/// Why `of`, which stays below `claim` (in the metric's unit), is not held
-/// against it, which is printed with `conditions`; `None`: enough was outstanding, and it is the best of its series.
+/// Explains why `of`, which is below `claim` (in the metric's unit), is not compared with it;
+/// `conditions` are those printed with the claim. `None`: enough I/Os were outstanding, and it is
+/// the best of its series.
 pub(crate) fn below_saturation(
     depths: &Depths<'_>,
     of: &Measurement,
@@ -47,15 +47,15 @@ pub(crate) fn below_saturation(
         (Metric::Bandwidth, Some(ios)) => 1e9 / ios,
         _ => 0.0,
     };
-    // Measured in the same run, or as the sheet states it.
-    let measured_ns = depths.alone_ns.get(&Work::of(of)).copied();
+    // Measured in the same run, else as stated by the sheet.
+    let measured_ns = depths.alone_ns.get(&WorkloadKey::of(of)).copied();
     let latency_ns = measured_ns
-        .or_else(|| Some(of_sheet_ns(sheet, of.total.first()?.direction)? + transfer_ns));
+        .or_else(|| Some(sheet_latency_ns(sheet, of.total.first()?.direction)? + transfer_ns));
     let needed = claimed_ios.zip(latency_ns).map(|(ios, ns)| ios * ns / 1e9);
-    // A flash drive that is not known needs no more than this.
+    // Upper limit for a flash drive of unknown latency.
     let at_most = claimed_ios.map(|ios| ios * (FLASH_LATENCY_NS + transfer_ns) / 1e9);
     let by_law = count.zip(needed.or(at_most)).is_some_and(|(count, needed)| count >= needed);
-    let enough = by_law || as_deep_as_stated(of, conditions) || is_saturated(of, own, &series);
+    let enough = by_law || has_claimed_depth(of, conditions) || is_saturated(of, own, &series);
     (!enough || surpassed_by.is_some()).then_some(BelowSaturation {
         outstanding: count,
         needed,
@@ -64,51 +64,51 @@ pub(crate) fn below_saturation(
     })
 }
 
-/// A point of a series: outstanding I/Os as its engine allows, and its rate.
+/// Point of a series: outstanding I/Os that its engine allows, and its rate.
 struct Point {
     allowed: u32,
     rate: f64,
 }
 
-/// What makes measurements those of the same workload on the same targets.
+/// Key of measurements of the same workload on the same targets.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Work<'a> {
+struct WorkloadKey<'a> {
     shape: Shape<'a>,
     targets: &'a [String],
 }
 
-impl<'a> Work<'a> {
+impl<'a> WorkloadKey<'a> {
     fn of(of: &'a Measurement) -> Self {
         Self { shape: Shape::of(&of.workload), targets: &of.targets }
     }
 }
 
-/// The same, the blocks written alike.
+/// Measurements of the same work with the same shares of written blocks.
 #[derive(Debug)]
 struct Series<'a> {
-    /// Any measurement of it.
+    /// Any measurement of the series.
     like: &'a Measurement,
-    /// By depth, jobs and the I/Os that these allow, the best bandwidth and IOPS.
+    /// Best bandwidth and IOPS by load and the outstanding I/Os that it allows.
     best: BTreeMap<(Load, u32), [Option<f64>; 2]>,
 }
 
-/// Depth of each job, and jobs.
+/// Depth of each job, and number of jobs.
 type Load = (Option<u32>, Option<u32>);
 
-/// What measurements of one series have in common, as [`Depths::key`] takes it.
-type SeriesKey<'a> = (Work<'a>, Option<u64>);
+/// Key of a series, as returned by [`Depths::key`].
+type SeriesKey<'a> = (WorkloadKey<'a>, Option<u64>);
 
-/// What a run's measurements came to at each depth.
+/// Rates of a run's measurements at each depth.
 #[derive(Debug, Default)]
 pub(crate) struct Depths<'a> {
     series: HashMap<SeriesKey<'a>, Vec<Series<'a>>>,
-    /// Latency of one I/O alone, ns.
-    alone_ns: HashMap<Work<'a>, f64>,
+    /// Latency at depth 1, ns.
+    alone_ns: HashMap<WorkloadKey<'a>, f64>,
 }
 
 impl<'a> Depths<'a> {
-    /// Adds a measurement that came to an end. What was asked to go no faster says nothing of what
-    /// a depth gives.
+    /// Adds a finished measurement. Rate-limited ones are left out: they do not show what a depth
+    /// gives.
     pub(crate) fn add(&mut self, of: &'a Measurement) {
         let Some(allowed) = allowed(of).filter(|_| !is_paced(of)) else { return };
         let bandwidth = of.total.iter().map(|one| one.bandwidth).collect::<Option<Vec<_>>>();
@@ -130,18 +130,18 @@ impl<'a> Depths<'a> {
         let latency = of.total.first().and_then(|one| one.mean_latency());
         if let Some(ns) = latency.map(|(_, mean)| mean.value).filter(|ns| allowed == 1 && *ns > 0.0)
         {
-            let least = self.alone_ns.entry(Work::of(of)).or_insert(ns);
+            let least = self.alone_ns.entry(WorkloadKey::of(of)).or_insert(ns);
             *least = least.min(ns);
         }
     }
 
-    /// What is equal in a series, all but a share of its written blocks.
+    /// Key of a series: workload, targets, and the written share of the first target.
     fn key(of: &'a Measurement) -> SeriesKey<'a> {
         let written = of.conditions.written.first().map(|one| one.share.value.to_bits());
-        (Work::of(of), written)
+        (WorkloadKey::of(of), written)
     }
 
-    /// The same workload on the same targets at other depths or with other jobs.
+    /// Returns the same workload on the same targets at other depths or with other numbers of jobs.
     fn series(&self, of: &Measurement, metric: Metric) -> Vec<Point> {
         let mut alike = self.series.get(&Depths::key(of)).into_iter().flatten();
         let series = alike.find(|one| one.like.conditions.written == of.conditions.written);
@@ -159,7 +159,7 @@ fn load(of: &Measurement) -> Load {
     (of.workload.iodepth, of.workload.numjobs)
 }
 
-/// More depth no longer raised the rate: in the search for the depth, or in the series.
+/// Returns true if more depth no longer raised the rate, in the depth search or in the series.
 fn is_saturated(of: &Measurement, own: f64, series: &[Point]) -> bool {
     if let [.., (_, before), (_, last)] = of.conditions.depths_tried.as_slice() {
         return *before <= 0.0 || *last < before * STILL_GROWING;
@@ -168,12 +168,12 @@ fn is_saturated(of: &Measurement, own: f64, series: &[Point]) -> bool {
     let all = || series.iter().map(|point| (point.allowed, point.rate)).chain([(allowed, own)]);
     let deepest = all().map(|(allowed, _)| allowed).max().unwrap_or(0);
     let best = all().map(|(_, rate)| rate).fold(0.0, f64::max);
-    all().any(|(allowed, rate)| rate * HARDLY >= best && deepest / 2 >= allowed)
+    all().any(|(allowed, rate)| rate * SATURATED_GAIN >= best && deepest / 2 >= allowed)
 }
 
-/// The claim names its depth, and that was outstanding.
-fn as_deep_as_stated(of: &Measurement, conditions: &str) -> bool {
-    let stated = stated(conditions);
+/// Returns true if the claim names its depth and that many I/Os were outstanding.
+fn has_claimed_depth(of: &Measurement, conditions: &str) -> bool {
+    let stated = parse_conditions(conditions);
     let Some((claimed, ours)) = stated.outstanding.zip(outstanding(of)) else { return false };
     let bytes = stated.block_bytes.zip(of.workload.bs);
     let (theirs, ours) = match bytes {
@@ -183,8 +183,8 @@ fn as_deep_as_stated(of: &Measurement, conditions: &str) -> bool {
     ours >= FULL_QUEUE * theirs
 }
 
-/// Latency of one I/O alone, ns, where the sheet states that of random I/O.
-fn of_sheet_ns(sheet: &Claim, direction: Direction) -> Option<f64> {
+/// Latency at depth 1, ns, if the sheet states that of random I/O.
+fn sheet_latency_ns(sheet: &Claim, direction: Direction) -> Option<f64> {
     let us = match direction {
         Direction::Write => sheet.lat_write_us,
         _ => sheet.lat_read_us,
@@ -200,8 +200,8 @@ mod tests {
     use crate::testing::{Bench, known};
     use crate::{ClaimBook, ExitStatus, Question, assess, exit_status};
 
-    /// A 990 PRO 2TB of which the first measurement is taken at each of these
-    /// depths and jobs, with these IOPS.
+    /// A 990 PRO 2TB whose first measurement is repeated at each of these depths and jobs, with
+    /// these IOPS.
     fn table(points: &[(u32, u32, f64)]) -> RunRecord {
         let bench = Bench::new(1).measured().drive(0, |drive| {
             drive.model = known("Samsung SSD 990 PRO 2TB".into());
@@ -232,7 +232,7 @@ mod tests {
         of
     }
 
-    /// The verdicts with their reasons, and the exit status.
+    /// Returns the verdicts with their reasons, and the exit status.
     fn judged(record: &RunRecord) -> (Vec<(Verdict, String)>, ExitStatus) {
         let claims = ClaimBook::builtin();
         let question = Question { record, claims: &claims, baseline: None, expect: None };
@@ -252,7 +252,7 @@ mod tests {
             assert!(reason.contains("not enough outstanding to reach the claim"), "{reason}");
         }
         assert_eq!(status, ExitStatus::Fine);
-        // One point alone says nothing either, and is no failure.
+        // A single point shows nothing either, and is no failure.
         let (verdicts, status) = judged(&table(&points[..1]));
         assert_eq!((verdicts[0].0, status), (Verdict::Unjudged, ExitStatus::Unjudged));
     }
@@ -263,12 +263,12 @@ mod tests {
         let (verdicts, status) = judged(&table(&points));
         assert_eq!(verdicts[2].0, Verdict::Fail, "{verdicts:?}");
         assert_eq!((verdicts[1].0, status), (Verdict::Unjudged, ExitStatus::Failed));
-        // Alone: 1.4M IOPS of 200 us at most are 280 I/Os.
+        // A single point: 1.4M IOPS at 200 us or less need 280 I/Os.
         assert_eq!(judged(&table(&[(32, 16, 510e3)])).0[0].0, Verdict::Fail);
     }
 
     #[test]
-    fn what_was_asked_to_go_no_faster_is_no_slow_drive() {
+    fn a_rate_limited_job_is_not_a_slow_drive() {
         let paced = |points: &[(u32, u32, f64)], option: &str, value: &str| {
             let mut record = table(points);
             let pace =
@@ -290,7 +290,7 @@ mod tests {
             }
             assert_eq!(status, ExitStatus::Unjudged);
         }
-        // Nor is a job with other options a depth that gives no more.
+        // A job with other options is no proof that a depth gives no more either.
         let others: [fn(&mut Measurement); 3] = [
             |of| drop(of.workload.options.insert("rate_iops".into(), "5000".into())),
             |of| drop(of.workload.options.insert("fsync".into(), "1".into())),
