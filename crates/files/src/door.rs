@@ -1,4 +1,4 @@
-//! Looks at what has a file's name, and opens exactly that.
+//! Checks what is at a path, and opens exactly that.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
@@ -12,8 +12,7 @@ use crate::error::{FileError, Kind};
 use crate::reading::{open_to_read, reopen};
 use crate::removal::{FileIdentity, open_folder};
 
-/// File systems whose files are the kernel's (linux/magic.h): a write there
-/// changes the machine.
+/// File systems of the kernel (linux/magic.h): a write to their files changes the machine.
 const OF_THE_KERNEL: [i64; 20] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
@@ -37,23 +36,23 @@ const OF_THE_KERNEL: [i64; 20] = [
     0xabba_1974, // xenfs
 ];
 
-/// Tries against a name that changes between the look and the creation.
+/// Attempts if the file changes between check and creation.
 const TRIES: u32 = 8;
 
-/// Who chose a file's name.
+/// Origin of a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedBy {
-    /// The user: links are followed to a regular file, and a pipe, a FIFO, a
-    /// terminal or /dev/null takes the output, too.
+    /// The user: links to a regular file are followed, and a pipe, a FIFO, a terminal or /dev/null
+    /// may take the output, too.
     User,
-    /// Iodyno made it up (`PREFIX_bw.1.log`): a regular file of one name, no link.
+    /// Iodyno made it up (`PREFIX_bw.1.log`): must be a regular file with a single name, no link.
     Iodyno,
 }
 
-/// What has a name now.
+/// Current object at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum There {
-    /// Nothing; its folder exists.
+    /// Nothing, but its folder exists.
     Nothing,
     /// A regular file.
     File(FileIdentity),
@@ -61,7 +60,7 @@ pub enum There {
     Stream,
 }
 
-/// What is opened when something is there.
+/// Way to open an existing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Empty,
@@ -69,10 +68,10 @@ enum Mood {
     New,
 }
 
-/// Says what is at `path` and refuses what [`create`] would; opens nothing.
+/// Returns what is at `path`, and refuses what [`create`] would refuse; opens nothing.
 ///
 /// # Errors
-/// What is there must not be written, or its folder is missing.
+/// The object must not be written, or its folder is missing.
 pub fn look(path: &Path, by: NamedBy) -> Result<There, FileError> {
     match find(path, by)? {
         Found::Nothing(_) => Ok(There::Nothing),
@@ -80,11 +79,11 @@ pub fn look(path: &Path, by: NamedBy) -> Result<There, FileError> {
     }
 }
 
-/// As [`look`], and refuses a file that neither is empty nor begins with `head`: a log is written
-/// there, and whoever named it may have meant another.
+/// Like [`look`], but also refuses a file that is neither empty nor begins with `head`: it will be
+/// overwritten by a log, and the user may have meant another.
 ///
 /// # Errors
-/// As [`look`]; the file is no such log, or cannot be read.
+/// As [`look`]; the file is not such a log, or is unreadable.
 pub fn look_for_log(path: &Path, by: NamedBy, head: &[u8]) -> Result<There, FileError> {
     let there = look(path, by)?;
     if matches!(there, There::File(_)) {
@@ -100,15 +99,15 @@ pub fn look_for_log(path: &Path, by: NamedBy, head: &[u8]) -> Result<There, File
     Ok(there)
 }
 
-/// The file at `path`, empty: a new one, or what is there, emptied.
+/// Opens an empty file at `path`: a new one, or an existing one, truncated.
 ///
 /// # Errors
-/// What is there must not be written, its folder is missing, or the system refuses.
+/// The object must not be written, its folder is missing, or the system refuses.
 pub fn create(path: &Path, by: NamedBy) -> Result<File, FileError> {
     opened(path, by, Mood::Empty)
 }
 
-/// The file at `path`, to be written at its end; made where there is none.
+/// Opens the file at `path` for appending; creates it if missing.
 ///
 /// # Errors
 /// As [`create`].
@@ -116,15 +115,15 @@ pub fn append(path: &Path, by: NamedBy) -> Result<File, FileError> {
     opened(path, by, Mood::AtEnd)
 }
 
-/// A new file at `path`, for reading and writing.
+/// Creates a new file at `path`, for reading and writing.
 ///
 /// # Errors
-/// As [`create`], and where something is there already.
+/// As [`create`], or the file already exists.
 pub fn create_new(path: &Path) -> Result<File, FileError> {
     opened(path, NamedBy::Iodyno, Mood::New)
 }
 
-/// Makes `bytes` all that is in the file at `path`.
+/// Writes `bytes` as the whole content of the file at `path`.
 ///
 /// # Errors
 /// As [`create`].
@@ -133,11 +132,11 @@ pub fn write(path: &Path, by: NamedBy, bytes: &[u8]) -> Result<(), FileError> {
     file.write_all(bytes).map_err(|error| FileError::System { path: path.into(), error })
 }
 
-/// Gives a file that iodyno had made the name `to`, in place of a file that has it; `false`:
-/// there is none at `from`.
+/// Renames a file made by iodyno to `to`, replacing an existing file; returns `false` if there is
+/// none at `from`.
 ///
 /// # Errors
-/// What has one of the names is no regular file, or the system refuses.
+/// One of them is no regular file, or the system refuses.
 pub fn rename(from: &Path, to: &Path) -> Result<bool, FileError> {
     look(to, NamedBy::Iodyno)?;
     if look(from, NamedBy::Iodyno)? == There::Nothing {
@@ -149,7 +148,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<bool, FileError> {
 }
 
 enum Found {
-    /// The folder that it would be in.
+    /// Folder that would contain it.
     Nothing(OwnedFd),
     There(OwnedFd, There),
 }
@@ -179,7 +178,7 @@ fn opened(path: &Path, by: NamedBy, mood: Mood) -> Result<File, FileError> {
         let mode = Mode::from_raw_mode(0o666);
         match openat(&folder, path.file_name().unwrap_or_default(), access | new | end, mode) {
             Ok(file) => return Ok(file.into()),
-            // Somebody made one since the look.
+            // Created by somebody since the check.
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -187,7 +186,7 @@ fn opened(path: &Path, by: NamedBy, mood: Mood) -> Result<File, FileError> {
     Err(failed(Errno::EXIST))
 }
 
-/// What is at `path`, held by a descriptor that can neither read nor write.
+/// Finds the object at `path`, held by a descriptor that can neither read nor write.
 fn find(path: &Path, by: NamedBy) -> Result<Found, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
     let refuse = |kind| Err(FileError::NotAFile { path: path.into(), kind });
@@ -212,7 +211,7 @@ fn find(path: &Path, by: NamedBy) -> Result<Found, FileError> {
     Ok(Found::There(descriptor, there))
 }
 
-/// The folder of a file that is not there yet.
+/// Folder of a file that does not exist yet.
 fn folder_of(path: &Path) -> Result<OwnedFd, FileError> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -226,7 +225,7 @@ fn folder_of(path: &Path) -> Result<OwnedFd, FileError> {
     })
 }
 
-/// What it is where it is no regular file.
+/// Kind of the object; `None` for a regular file.
 pub(crate) fn kind_of(stat: &Stat) -> Option<Kind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => None,
@@ -236,13 +235,13 @@ pub(crate) fn kind_of(stat: &Stat) -> Option<Kind> {
         FileType::Socket => Some(Kind::Socket),
         FileType::CharacterDevice if takes_output(stat.st_rdev) => Some(Kind::Stream),
         FileType::CharacterDevice => Some(Kind::CharacterDevice),
-        // And what this kernel may have beside them.
+        // And other types that the kernel may have.
         _ => Some(Kind::BlockDevice),
     }
 }
 
-/// /dev/null, /dev/full, /dev/tty, pseudo terminals
-/// (Documentation/admin-guide/devices.txt), and a terminal that is ours.
+/// True for /dev/null, /dev/full, /dev/tty, pseudo terminals
+/// (Documentation/admin-guide/devices.txt), and a terminal of this process.
 fn takes_output(device: u64) -> bool {
     let is_ours = |stat: Stat| stat.st_rdev == device;
     matches!((major(device), minor(device)), (1, 3 | 7) | (5, 0) | (136..=143, _))

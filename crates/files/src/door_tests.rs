@@ -9,7 +9,7 @@ use super::*;
 
 type Door = (&'static str, fn(&Path, NamedBy) -> Result<(), FileError>);
 
-/// Every way in.
+/// Every function that opens or checks a path.
 const DOORS: [Door; 5] = [
     ("look", |path, by| look(path, by).map(drop)),
     ("create", |path, by| create(path, by).map(drop)),

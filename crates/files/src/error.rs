@@ -1,4 +1,4 @@
-//! Why a file is not written.
+//! Errors of writing, reading and removing files.
 
 use std::fmt;
 use std::io;
@@ -6,88 +6,88 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What stands where a regular file was expected.
+/// Kind of object in place of a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A disk, a partition, a loop device.
+    /// Disk, partition or loop device.
     BlockDevice,
-    /// A character device that is neither a terminal nor /dev/null.
+    /// Character device other than a terminal or /dev/null.
     CharacterDevice,
-    /// A directory.
+    /// Directory.
     Directory,
-    /// A socket.
+    /// Socket.
     Socket,
-    /// A pipe, a terminal or /dev/null, where a file is needed.
+    /// Pipe, terminal or /dev/null, where a file is needed.
     Stream,
-    /// A symbolic link: to nothing, or where iodyno made the name up.
+    /// Symbolic link: dangling, or at a name made up by iodyno.
     SymbolicLink,
-    /// A file with further names, where iodyno made this one up.
+    /// File with several hard links, at a name made up by iodyno.
     HardLink,
-    /// A file of /proc, /sys and the like: writing it changes the kernel.
+    /// File of /proc, /sys and the like: writing it changes the kernel.
     KernelFile,
 }
 
-/// Why a file is not written or removed.
+/// Reason why a file is not written, read or removed.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// What is there is not written to.
+    /// The object is not written to.
     #[error("{path} is {kind}, and is left as it is: {}", .kind.advice())]
     NotAFile {
-        /// Its name.
+        /// Path.
         path: PathBuf,
-        /// What it is.
+        /// Kind of object.
         kind: Kind,
     },
-    /// What is there is not read: it has no end, or waits for a keyboard.
+    /// The object is not read: it is endless, or waits for a keyboard.
     #[error("{path} is {kind}, and no file that could be read")]
     NotReadable {
-        /// Its name.
+        /// Path.
         path: PathBuf,
-        /// What it is.
+        /// Kind of object.
         kind: Kind,
     },
-    /// More than anybody writes.
+    /// Longer than the limit.
     #[error("{path} is longer than {most_bytes} bytes, which no such file is")]
     TooLong {
-        /// Its name.
+        /// Path.
         path: PathBuf,
-        /// What is read at most, bytes.
+        /// Limit, bytes.
         most_bytes: u64,
     },
-    /// The directory for it is missing.
+    /// Its directory is missing.
     #[error("{path}: there is no folder {folder}; make it first, or name another file")]
     NoFolder {
-        /// The file's name.
+        /// Path of the file.
         path: PathBuf,
-        /// The folder that is missing.
+        /// Missing folder.
         folder: PathBuf,
     },
-    /// A new file was wanted.
+    /// The file exists, but must be new.
     #[error("{path} exists already; name a new file")]
     Exists {
-        /// Its name.
+        /// Path.
         path: PathBuf,
     },
-    /// A log, or settings, are written in place of nothing but the same.
+    /// A log or settings file only replaces one of its kind.
     #[error("{path} is there already and holds something else; name a new file")]
     NoLog {
-        /// Its name.
+        /// Path.
         path: PathBuf,
     },
-    /// The system does not let it be read.
+    /// The system does not allow reading it.
     #[error("{path} cannot be read: {error}")]
     Unreadable {
-        /// Its name.
+        /// Path.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
     /// The system refused.
     #[error("cannot write {path}: {error}")]
     System {
-        /// Its name.
+        /// Path.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
 }

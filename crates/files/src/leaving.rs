@@ -1,4 +1,4 @@
-//! Leaves whole files in a directory that others write to as well.
+//! Creates whole files in a directory that others write to as well.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,20 +11,20 @@ use crate::door::NamedBy;
 use crate::error::{FileError, Kind};
 use crate::removal::open_folder;
 
-/// What became of a file that was to be left in a directory.
+/// Outcome of creating a file in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// It is there now.
+    /// Created now.
     New,
-    /// It was there, with the same bytes.
+    /// Already there, with the same bytes.
     Already,
 }
 
-/// Leaves `bytes` as the file `name` in `folder`, whole or not at all. Whatever has the name already
-/// stays as it is: with the same bytes it is this file, left before.
+/// Creates the file `name` with `bytes` in `folder`, whole or not at all. An existing file is never
+/// changed: with the same bytes it is this file, created earlier.
 ///
 /// # Errors
-/// Something else has the name, a link for one; `name` is no name; the system refuses.
+/// Another object, such as a link, has the name; `name` is no plain name; the system refuses.
 pub fn leave(folder: &Path, name: &str, bytes: &[u8]) -> Result<Left, FileError> {
     let path = folder.join(name);
     let system = |error: std::io::Error| FileError::System { path: path.clone(), error };
@@ -41,7 +41,7 @@ pub fn leave(folder: &Path, name: &str, bytes: &[u8]) -> Result<Left, FileError>
     })?;
     let part = format!(".{name}.{}.part", std::process::id());
     let nofollow = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // What a process of this number left behind when it was killed.
+    // Remains of a killed process with the same pid.
     let _ = rustix::fs::unlinkat(&within, &part, AtFlags::empty());
     let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | nofollow;
     let file = rustix::fs::openat(&within, &part, new, Mode::from_raw_mode(0o644));
@@ -82,11 +82,11 @@ pub fn leave(folder: &Path, name: &str, bytes: &[u8]) -> Result<Left, FileError>
     outcome
 }
 
-/// The regular files of `folder` that end in `ending`, by name, and no links; none where there is no
-/// such folder.
+/// Lists the regular files of `folder` that end in `ending`, by name, without links; empty if the
+/// folder does not exist.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// The folder is unreadable.
 pub fn left_in(folder: &Path, ending: &str) -> std::io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,12 +1,11 @@
-//! Opens for writing, creates and removes the files that the program itself
-//! makes: results, logs, pictures, the store.
+//! Opens for writing, creates and removes the files that the program itself makes: results, logs,
+//! pictures, the store.
 //!
-//! One rule holds for all of them. The path is resolved with `O_PATH`, which
-//! opens nothing; what is there is judged; and that very inode is opened through
-//! `/proc/self/fd`, or a new file is made in a directory that is open already.
-//! Nothing is truncated before its type is known, and a device is never opened.
-//! What users name to be read goes through the same look, and has an end.
-//! clippy.toml disallows the ways around it.
+//! One rule holds for all of them. The path is resolved with `O_PATH`, which opens nothing; the
+//! object is checked; and that very inode is opened through `/proc/self/fd`, or a new file is
+//! created in a directory that is open already. Nothing is truncated before its type is known, and
+//! a device is never opened. Files that users name for reading get the same check, and are read up
+//! to a limit. clippy.toml disallows the ways around it.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

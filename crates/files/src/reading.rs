@@ -1,4 +1,4 @@
-//! Reads a file that a user named, and no more than such a file has.
+//! Reads a file named by the user, up to a limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,18 +11,18 @@ use rustix::io::Errno;
 use crate::door::kind_of;
 use crate::error::{FileError, Kind};
 
-/// The bytes of a regular file, or of a pipe, at most `most_bytes`.
+/// Reads a regular file or a pipe, at most `most_bytes`.
 ///
 /// # Errors
-/// It is a device, a terminal or a folder, is longer, or cannot be read.
+/// It is a device, a terminal or a folder, is longer, or is unreadable.
 pub fn read(path: &Path, most_bytes: u64) -> Result<Vec<u8>, FileError> {
     read_stream(open_to_read(path)?, path, most_bytes)
 }
 
-/// A regular file, or a pipe, for reading.
+/// Opens a regular file or a pipe for reading.
 ///
 /// # Errors
-/// It is a device, a terminal or a folder, or cannot be read.
+/// It is a device, a terminal or a folder, or is unreadable.
 pub fn open_to_read(path: &Path) -> Result<File, FileError> {
     let failed = |errno: Errno| FileError::Unreadable { path: path.into(), error: errno.into() };
     let found = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
@@ -37,10 +37,10 @@ pub fn open_to_read(path: &Path) -> Result<File, FileError> {
     reopened.map_err(|error| FileError::Unreadable { path: path.into(), error })
 }
 
-/// The inode that a descriptor of `O_PATH` holds, whatever has its name by now.
+/// Opens the inode that an `O_PATH` descriptor holds, whatever has its name by now.
 ///
 /// # Errors
-/// As open(2); without /proc, that it is not mounted, since the file itself is there.
+/// As open(2); without /proc, an error that it is not mounted, since the file itself exists.
 pub(crate) fn reopen(held: &impl AsRawFd, flags: OFlags) -> io::Result<File> {
     match open(format!("/proc/self/fd/{}", held.as_raw_fd()), flags, Mode::empty()) {
         Err(Errno::NOENT) => {
@@ -51,16 +51,16 @@ pub(crate) fn reopen(held: &impl AsRawFd, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Whether the file system that holds `path`, or will hold it, is mounted read-only.
+/// True if the file system that contains `path`, or will contain it, is mounted read-only.
 pub fn is_read_only(path: &Path) -> bool {
     let there = path.ancestors().find_map(|path| rustix::fs::statvfs(path).ok());
     there.is_some_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
 
-/// All of a stream that is open and called `path`, at most `most_bytes`.
+/// Reads all of an open stream named `path`, at most `most_bytes`.
 ///
 /// # Errors
-/// It is longer, or cannot be read.
+/// It is longer, or is unreadable.
 pub fn read_stream(stream: impl Read, path: &Path, most_bytes: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     match stream.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes) {

@@ -1,4 +1,4 @@
-//! Removing a file that was made here, and no other that took its place.
+//! Removes a file that iodyno made, and no other that took its place.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -17,30 +17,30 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// That of a file that was looked at.
+    /// Identity of a file from its stat.
     pub const fn of(stat: &Stat) -> Self {
         Self { device: stat.st_dev, inode: stat.st_ino }
     }
 }
 
-/// What became of a file that was to be removed.
+/// Outcome of removing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removed {
-    /// It was there and is removed.
+    /// Removed.
     Yes,
-    /// It was not there.
+    /// It did not exist.
     AlreadyGone,
-    /// What has its name is another file, and is left alone.
+    /// Another file has its name; left alone.
     NotOurs,
-    /// It has our name and cannot bear a proof, on a file system without
-    /// extended attributes: it is left alone.
+    /// It has the right name, but the file system lacks extended attributes to prove its origin;
+    /// left alone.
     Unproven,
 }
 
-/// Removes the regular file at `path` if `is_ours` says so; a symbolic link is not followed.
+/// Removes the regular file at `path` if `is_ours` approves; a symbolic link is not followed.
 ///
 /// # Errors
-/// It is ours and cannot be removed, or cannot be looked at.
+/// It is ours and cannot be removed, or cannot be examined.
 pub fn remove(path: &Path, is_ours: impl Fn(&Stat) -> bool) -> Result<Removed, Errno> {
     let Some((parent, file)) = path.parent().zip(path.file_name()) else {
         return Ok(Removed::NotOurs);
@@ -52,7 +52,7 @@ pub fn remove(path: &Path, is_ours: impl Fn(&Stat) -> bool) -> Result<Removed, E
     }
 }
 
-/// The same in a directory that is open, wherever it is by now.
+/// Like [`remove`], in an open directory, wherever that is by now.
 ///
 /// # Errors
 /// As [`remove`].
@@ -76,10 +76,10 @@ pub fn remove_in(
     }
 }
 
-/// Opens a directory, so that what is in it can be named safely.
+/// Opens a directory, so that files in it can be named safely.
 ///
 /// # Errors
-/// It is not there or not a directory.
+/// It does not exist or is no directory.
 pub fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }

@@ -1,8 +1,8 @@
-//! fio's formats in and out, and fio as a load generator.
+//! Reads and writes fio's formats, and runs fio as a load generator.
 //!
-//! [`out`] writes stored measurements in the shapes that fio prints, so that
-//! what parses fio's output takes ours; [`read`] turns fio's output into
-//! measurements; [`FioGenerator`] runs jobs through fio itself.
+//! [`out`] writes stored measurements in fio's output formats, for programs that parse fio's
+//! output; [`read`] turns fio's output into measurements; [`FioGenerator`] runs jobs with fio
+//! itself.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

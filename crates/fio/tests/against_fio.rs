@@ -1,5 +1,5 @@
-//! The same run in fio's words and in ours: the real fio's JSON+ is read and
-//! written again, and compared with what fio printed of this run.
+//! Compares iodyno's output with fio's for the same run: reads the real fio's JSON+, writes it
+//! again, and compares with what fio printed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,7 +12,7 @@ use iodyno_fio::out::{Reporting, json, json_plus, normal, terse};
 use iodyno_fio::read::documents;
 use iodyno_job::{Percentiles, Unified};
 
-/// Every latency with its bins, so that nothing is lost on the way.
+/// Every latency with its bins, so that nothing is lost.
 const PERCENTILES: &str = "lat_percentiles=1\nclat_percentiles=1\nslat_percentiles=1\n";
 
 fn cases() -> Vec<(&'static str, String, Reporting)> {
@@ -69,7 +69,7 @@ fn cases() -> Vec<(&'static str, String, Reporting)> {
     ]
 }
 
-/// Each case with what fio printed.
+/// Runs each case with fio's output for it.
 static OUTPUTS: LazyLock<Vec<(&str, String, Reporting)>> = LazyLock::new(|| {
     let run = |(title, job, reporting): (&'static str, String, Reporting)| {
         let directory = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ static OUTPUTS: LazyLock<Vec<(&str, String, Reporting)>> = LazyLock::new(|| {
     cases().into_iter().map(run).collect()
 });
 
-/// Members that fio 3.42 has, and earlier versions do not.
+/// Members that fio 3.42 has and earlier versions lack.
 const NEWER: [&str; 7] = [
     "job_start",
     "read_sectors",
@@ -98,7 +98,7 @@ fn json_has_fios_members_in_fios_order_with_fios_values() {
         let (ours, about) = ours.split_once("  \"iodyno\" : ").unwrap();
         assert!(about.contains("\"version\" : \"0.0.0\""), "{about}");
         let (ours, fios) = (members(ours), members(fios));
-        // Options come back in the order of their names.
+        // Options are sorted by name when read back.
         let (mut ours, mut fios) = (ours, fios);
         sort_options(&mut ours);
         sort_options(&mut fios);
@@ -112,7 +112,7 @@ fn json_has_fios_members_in_fios_order_with_fios_values() {
                 block = fios.1;
             }
             let (relative, absolute) = match (block, ours.1) {
-                // Not in fio's JSON, or for fio to say.
+                // Not in fio's JSON, or only known to fio.
                 ("iodepth_submit" | "iodepth_complete", _) => continue,
                 (_, "fio version" | "eta" | "elapsed") => continue,
                 (_, name) if name.starts_with("bw_") && name != "bw_bytes" => continue,
@@ -130,8 +130,8 @@ fn json_has_fios_members_in_fios_order_with_fios_values() {
     }
 }
 
-/// fio's shares of depths count an fsync as an I/O, and their total does not: with one in 16 I/Os
-/// they come to 106 %. Ours come to 100 %.
+/// fio's depth shares count an fsync as an I/O, but their total does not: with one per 16 I/Os they
+/// add up to 106 %. Iodyno's add up to 100 %.
 const SYNCED: f64 = 0.07;
 
 fn sort_options(members: &mut [(usize, &str, &str)]) {
@@ -156,8 +156,8 @@ fn terse_has_fios_fields() {
             let ours: Vec<&str> = ours.split(';').collect();
             let fios: Vec<&str> = fios.split(';').collect();
             assert_eq!(ours.len(), fios.len(), "{title}: {ours:?}\n{fios:?}");
-            // 47 fields for each direction behind the first five, the last
-            // eleven of them samples of rates; then CPU, depths, latencies.
+            // 47 fields for each direction after the first five, the last eleven of them rate
+            // samples; then CPU, depths, latencies.
             let lanes = if reporting.unified == Unified::Both { 4 } else { 3 };
             let end = 5 + 47 * lanes;
             for (n, (ours, fios)) in ours.iter().zip(&fios).enumerate() {
@@ -165,7 +165,7 @@ fn terse_has_fios_fields() {
                     None if n == 1 || (n >= 5 && (n - 5) % 47 >= 36) => continue,
                     Some(5..12) => (SYNCED, 0.1),
                     Some(12..34) => (0.0, 10.0),
-                    // Utilisation of the disk, from a ratio.
+                    // Utilization of the disk, from a ratio.
                     Some(42) => (0.01, 0.0),
                     _ => (1e-3, 0.0),
                 };
@@ -193,7 +193,7 @@ fn normal_has_fios_lines() {
         let (_, _, fios) = parts(output);
         let document = documents(output).unwrap().remove(0);
         let ours = normal(&report(output, &document, reporting));
-        // Samples of rates are not in fio's JSON.
+        // Rate samples are not in fio's JSON.
         let compared = |line: &&str| !line.starts_with("   bw (") && !line.starts_with("   iops ");
         let ours: Vec<&str> = ours.lines().filter(compared).collect();
         let fios: Vec<&str> = fios.lines().filter(compared).collect();
@@ -211,7 +211,7 @@ fn normal_has_fios_lines() {
                 || fios.starts_with("  mixed: IOPS=0, BW=0 (0)")
                 || ours.starts_with("     complete")
                 || ours.contains("pid=")
-                // Earlier versions have no units there, and zone resets of every write.
+                // Earlier versions have no units here, and have zone resets of every write.
                 || ours.starts_with("     latency   : target=")
                 || fios.strip_suffix("; 0 zone resets") == Some(ours)
                 || ours.contains("util=")
@@ -232,7 +232,7 @@ fn what_we_write_is_read_again() {
     assert_eq!(again.measurements.len(), document.measurements.len());
     for (again, first) in again.measurements.iter().zip(&document.measurements) {
         assert_eq!((&again.name, again.group), (&first.name, first.group));
-        // What fio leaves unsaid is its default; of ourselves only what was said is known.
+        // What fio omits is its default; of iodyno's own documents only what is stated is known.
         let (mut ours, fios) = (again.workload.clone(), first.workload.clone());
         ours.bs = ours.bs.or(fios.bs);
         ours.iodepth = ours.iodepth.or(fios.iodepth);

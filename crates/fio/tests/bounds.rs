@@ -1,4 +1,4 @@
-//! What reading takes: memory beyond the output's own size, whatever the output is.
+//! Bounds the memory that reading takes beyond the size of its result, for any input.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,28 +10,28 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use iodyno_fio::read::{Imported, stream};
 
 const MIB: usize = 1 << 20;
-/// What may be taken beyond the output's own size.
+/// Limit of memory beyond the size of the result.
 const BEYOND: usize = 64 * MIB;
 
-/// Counts what is allocated at the same time.
+/// Counts memory that is allocated at the same time.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
 #[allow(unsafe_code, reason = "an allocator is unsafe by its nature")]
-// SAFETY: all is handed on to the system's allocator as it came.
+// SAFETY: everything is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
         MOST.fetch_max(now, Relaxed);
-        // SAFETY: as of this function.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as of this function.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -39,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// `bytes` over and over, `length` bytes of it.
+/// Repeats `bytes` to a length of `length`.
 struct Repeated {
     bytes: Vec<u8>,
     at: usize,
@@ -66,7 +66,7 @@ impl Read for Repeated {
     }
 }
 
-/// What `input` holds, and the most that was allocated meanwhile, bytes.
+/// Imports `input`; also returns the peak of allocated memory, bytes.
 fn read(input: impl Read) -> (Imported, usize) {
     let before = NOW.load(Relaxed);
     MOST.store(before, Relaxed);
@@ -81,19 +81,19 @@ const HEAD: &str = "{\n\"fio version\" : \"fio-3.33\",\n\"global options\" : {\"
 const JOB: &str = "{ \"jobname\" : \"a\", \"groupid\" : 0, \"error\" : 0, \"job_runtime\" : 1000,
   \"read\" : { \"io_bytes\" : 4096, \"total_ios\" : 1, \"runtime\" : 1000 } }";
 
-/// What one test allocates would be counted in the other.
+/// Allocations of one test would be counted in the other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn memory_is_bounded() {
     let _alone = ONE_AT_A_TIME.lock();
-    // A line without an end, and text that is nobody's.
+    // A line without an end, and unrelated text.
     for text in ["x", "{\"a\": [1, ", "<p>", ";", SYSLOG] {
         let (found, most) = read(Repeated::new(text, 32 << 20));
         assert_eq!((found.measurements.len(), found.problems.len()), (0, 1), "{text}");
         assert!(most < 24 * MIB, "{text}: {most}");
     }
-    // Whatever fio begins with, over and over, in one line or in many.
+    // Beginnings of fio's output, repeated, in one line or in many.
     let length = MIB;
     for text in [
         "a: (groupid=0, jobs=1): err= 0: pid=1: Mon Jan  1 00:00:00 2024 ",
@@ -130,7 +130,7 @@ fn memory_is_bounded() {
     assert_eq!((found.measurements.len(), &found.problems[..]), (jobs, &[][..]));
     assert!(most < json.len() + BEYOND, "{} MiB of {}", most / MIB, json.len() / MIB);
 
-    // One job with more than any job has.
+    // A job with more elements than any real one.
     let wide = format!(
         "{HEAD}{}]}}",
         JOB.replace("1000,", &format!("[{}1],", "1, \"bins\", ".repeat(MIB)))
@@ -138,7 +138,7 @@ fn memory_is_bounded() {
     let (_, most) = read(wide.as_bytes());
     assert!(most < wide.len() + BEYOND, "{} MiB of {}", most / MIB, wide.len() / MIB);
 
-    // A source without an end, and a file of a few kB that holds GiB.
+    // An endless source, and a file of a few kB that decompresses to GiB.
     let (found, most) = read(Repeated::new(SYSLOG, u64::MAX));
     let given_up =
         |one: &iodyno_fio::read::Problem| one.what.starts_with("nothing of fio's for a GiB");
@@ -154,7 +154,7 @@ fn memory_is_bounded() {
     assert!(most < 24 * MIB, "{most}");
 }
 
-/// What stands far behind other text is found, with the line in which it stands.
+/// Output far behind other text is found, with its line number.
 #[test]
 fn results_are_found_in_a_long_text() {
     let _alone = ONE_AT_A_TIME.lock();

@@ -1,6 +1,5 @@
-//! Reports with the values that are in them: those that others published, where
-//! IODYNO_CORPUS names their folder, else reports that the fio of this machine
-//! makes for it.
+//! Reports with their expected values: published ones from the folder in IODYNO_CORPUS, else
+//! reports made by this machine's fio.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,7 +11,7 @@ use iodyno_fio::read::{documents, path, text};
 use iodyno_model::{Bin, Direction, DirectionResult, JobStats, LatencyKind, Measurement};
 use serde_json::Value;
 
-/// Where the reports are, and at least how many jobs and percentiles they have.
+/// Location of the reports, and the least number of jobs and percentiles in them.
 struct Corpus {
     folder: PathBuf,
     jobs: usize,
@@ -20,7 +19,7 @@ struct Corpus {
     _made: tempfile::TempDir,
 }
 
-/// The corpus of `IODYNO_CORPUS` with `archive` unpacked, or one that fio makes.
+/// Corpus in `IODYNO_CORPUS` with `archive` unpacked, or one made by fio.
 fn corpus(archive: &str) -> Corpus {
     let made = tempfile::tempdir().unwrap();
     if let Some(folder) = std::env::var_os("IODYNO_CORPUS").map(PathBuf::from) {
@@ -42,7 +41,7 @@ fn corpus(archive: &str) -> Corpus {
     Corpus { folder: made.path().into(), jobs: 6, percentiles: 100, _made: made }
 }
 
-/// A report of the fio of this machine, and what another parser reads in it.
+/// A report of this machine's fio, and what another parser reads in it.
 fn make(folder: &Path, name: &str, rw: &str) {
     for part in ["json", "terse", "matched"] {
         fs::create_dir_all(folder.join(part)).unwrap();
@@ -80,7 +79,7 @@ fn make(folder: &Path, name: &str, rw: &str) {
     fs::write(folder.join(format!("json/{name}.txt")), json).unwrap();
     fs::write(folder.join(format!("json/{name}.meta.json")), meta(all)).unwrap();
     fs::write(folder.join(format!("terse/{name}.txt")), terse).unwrap();
-    // I/Os are not counted there.
+    // I/Os are not counted here.
     let lines = meta(jobs.into()).replace("total_ios", "not printed");
     fs::write(folder.join(format!("terse/{name}.meta.json")), lines).unwrap();
     fs::write(folder.join(format!("matched/{name}.jsonplus.json")), json).unwrap();
@@ -106,7 +105,7 @@ fn expected(path: &Path) -> Vec<Value> {
     meta["expected"].as_array().unwrap().clone()
 }
 
-/// What fio reports as a job: clones one by one.
+/// Jobs as fio reports them: each clone separately.
 struct Job<'a> {
     of: &'a Measurement,
     results: &'a [DirectionResult],
@@ -177,7 +176,7 @@ fn compare(job: &Job<'_>, expected: &Value, title: &str) {
             "read" => Direction::Read,
             "write" => Direction::Write,
             "trim" => Direction::Trim,
-            // What stands beside its parts is their sum.
+            // The total next to the parts is their sum.
             _ if sides.len() > 1 => continue,
             _ => Direction::Mixed,
         };
@@ -189,7 +188,7 @@ fn compare(job: &Job<'_>, expected: &Value, title: &str) {
         let mut checks: Vec<(String, Option<f64>, f64)> = vec![
             ("total_ios".to_owned(), result.ios.map(|ios| ios as f64), 0.0),
             ("io_bytes".to_owned(), result.bytes.map(|bytes| bytes as f64), 0.0),
-            // Whole I/Os and whole KiB a second are printed in some versions.
+            // Some versions print whole I/Os and whole KiB per second.
             ("iops".to_owned(), result.iops.map(|iops| iops.value), 1.0),
             ("bw_bytes".to_owned(), result.bandwidth.map(|rate| rate.value), 1024.0),
         ];
@@ -204,7 +203,7 @@ fn compare(job: &Job<'_>, expected: &Value, title: &str) {
         }
         for (name, ours, rounding) in checks {
             let Some(theirs) = expected[&name].as_f64() else { continue };
-            // A bandwidth of 2.x may be altered by a part of 512, by its rounding.
+            // Rounding may change a bandwidth of 2.x by 1/512.
             let near = |ours: f64| (ours - theirs).abs() <= rounding.max(1e-6 * theirs.abs());
             let nothing = theirs == 0.0 && ours.is_none();
             assert!(nothing || ours.is_some_and(near), "{title}: {name} {ours:?} {theirs}");
@@ -214,7 +213,7 @@ fn compare(job: &Job<'_>, expected: &Value, title: &str) {
     }
 }
 
-/// Percentiles from the bins are those that fio printed.
+/// Percentiles computed from bins equal those that fio printed.
 #[test]
 fn bins_give_fios_percentiles() {
     let (mut compared, corpus) = (0, corpus("matched.tar.xz"));
@@ -226,7 +225,7 @@ fn bins_give_fios_percentiles() {
                 for kind in LatencyKind::ALL {
                     let Some(bins) = result.bins(kind) else { continue };
                     let title = format!("{} {} {kind:?}", path.display(), measurement.name);
-                    // Up to 3.3 `lat` does not count, and bins are those of clat.
+                    // Up to 3.3 `lat` has no count, and the bins are those of clat.
                     if let (Some(ios), LatencyKind::Completion) = (result.ios, kind) {
                         assert!(bins.count() <= ios, "{title}");
                     }
@@ -253,7 +252,7 @@ fn bins_give_fios_percentiles() {
     assert!(compared >= corpus.percentiles, "{compared}");
 }
 
-/// One run in several formats: each figure lies where the others say it can.
+/// One run in several formats: each figure is within the intervals of the others.
 #[test]
 fn formats_of_one_run_agree() {
     let corpus = corpus("matched.tar.xz");
@@ -298,7 +297,7 @@ fn agree(json: &DirectionResult, terse: &DirectionResult, title: &str) {
         meet("mean", a.mean_ns, b.mean_ns);
         meet("max", a.max_ns, b.max_ns);
     }
-    // With lat_percentiles terse lines have those of the total, and do not say so.
+    // With lat_percentiles terse lines have percentiles of the total latency, without saying so.
     let of = match a.total.percentiles.is_empty() {
         true => &a.completion,
         false => &a.total,

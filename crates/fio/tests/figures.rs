@@ -1,4 +1,4 @@
-//! Figures that others published, as files and as tables.
+//! Published figures, in files and tables.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Jobs through the real fio.
+//! Runs jobs with the real fio.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,7 +15,7 @@ use iodyno_job::{IoEngine, Job, Pattern, apply};
 use iodyno_load::{ClearedJob, Flow, Interval, LoadError, LoadGenerator, Observer, PhaseReport};
 use iodyno_target::{ReadClearance, resolve};
 
-/// Keeps what it is told, and stops once enough I/Os were made.
+/// Records intervals, and stops after enough I/Os.
 struct Watch {
     intervals: Vec<Interval>,
     enough_ios: u64,
@@ -85,7 +85,7 @@ fn a_stop_lets_fio_report() {
     let directory = tempfile::tempdir().unwrap();
     let target = file(directory.path(), 4096);
     let hole = fs::File::options().write(true).open(directory.path().join("data")).unwrap();
-    // Minutes of reads, which take no room.
+    // Minutes of reads, which take no space.
     hole.set_len(1 << 38).unwrap();
     let long = job(&[("rw", "read"), ("ioengine", "libaio"), ("iodepth", "2"), ("direct", "1")]);
     let (watch, report) = run(&[ClearedJob::reading(long, &target)], 1);
@@ -179,7 +179,7 @@ fn it_does_not_sample_blocks() {
     assert!(matches!(refused, LoadError::Unfit { .. }));
 }
 
-/// A fio that hangs, as on I/O that never comes back: what it told before is kept.
+/// A fio that hangs, as on I/O that never completes: its earlier reports are kept.
 #[test]
 fn a_fio_that_does_not_end_is_killed() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Texts and folders as people have them: damaged, in several formats, with
-//! other things around, and bench-fio's trees.
+//! Imports texts and folders found in practice: damaged, in several formats, with other content
+//! around, and bench-fio's trees.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -13,7 +13,7 @@ use iodyno_fio::read::{Imported, path, stream, text};
 use iodyno_model::{Direction, EndReason, LatencyKind, Measurement};
 use proptest::prelude::*;
 
-/// What fio prints with these arguments, run in `directory`.
+/// Output of fio with these arguments, run in `directory`.
 fn fio_in(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new("fio")
         .current_dir(directory)
@@ -110,7 +110,7 @@ fn pages_and_mails_are_read() {
     }
 }
 
-/// What fio 2 wrote: us, KiB, percentiles filled up, and no `bw_bytes`.
+/// Output of fio 2: us, KiB, padded percentiles, no `bw_bytes`.
 #[test]
 fn reports_of_fio_2_are_in_other_units() {
     let json = r#"fio: noise
@@ -147,7 +147,7 @@ fn reports_of_fio_2_are_in_other_units() {
     assert_eq!(read.latency_mean.unwrap().bounds(), Some((164e3, 165e3)));
     let bins: Vec<_> = read.bins(LatencyKind::Completion).unwrap().bins().collect();
     assert_eq!(bins.iter().map(|bin| bin.count).collect::<Vec<_>>(), [1, 255]);
-    // The bin 128 holds 128 and 129 us.
+    // Bin 128 contains 128 and 129 us.
     assert!(bins[1].low_ns >= 128_000 && bins[1].high_ns < 131_000, "{bins:?}");
     let ranges = &one.account.as_ref().unwrap().latency_ranges;
     let ranges: Vec<_> = ranges.iter().map(|range| (range.low_ns, range.high_ns)).collect();
@@ -165,7 +165,7 @@ fn a_client_counts_its_servers_and_not_their_sum() {
     assert_eq!(text("", &alone).measurements.len(), 2);
 }
 
-/// Reports come again and again with `--status-interval`; runs are appended.
+/// `--status-interval` repeats reports; runs are appended.
 #[test]
 fn reports_of_a_run_that_goes_on_count_once() {
     let run = || {
@@ -184,7 +184,7 @@ fn reports_of_a_run_that_goes_on_count_once() {
     let output = run();
     assert!(output.matches("fio version").count() > 3, "{output}");
     assert_eq!(names(&text("", &output)), ["a", "b"]);
-    // Before fio 2.2.5 the time was not in it.
+    // Before fio 2.2.5 reports had no time.
     let timeless = output.replace("\"timestamp", "\"other");
     assert_eq!(names(&text("", &timeless)), ["a", "b"]);
     let late = run().replace("\"elapsed\" : ", "\"elapsed\" : 1");
@@ -206,7 +206,7 @@ fn clones_are_parts_of_their_job() {
     let (sum, all) = (&one.total[0], &grouped.measurements[0].total[0]);
     assert_eq!((sum.ios, sum.bytes, sum.latency.count()), (all.ios, all.bytes, 192));
     assert!(grouped.measurements[0].parts.is_empty());
-    // They ended at different times: what they did together took as long as the longest.
+    // They ended at different times: together they took as long as the longest.
     let longest_s = one.duration_ns.unwrap() as f64 / 1e9;
     let rate = sum.iops.unwrap().value;
     assert!((rate * longest_s / 192.0 - 1.0).abs() < 1e-9, "{rate} {longest_s}");
@@ -253,7 +253,7 @@ fn other_encodings_and_other_files() {
     assert!(rows.problems[0].what.contains("name does not say"), "{rows:?}");
 }
 
-/// A campaign as bench-fio leaves it: two block sizes, clones, logs beside.
+/// A campaign of bench-fio: two block sizes, clones, logs next to the results.
 #[test]
 fn a_campaign_is_read_with_its_logs() {
     let directory = tempfile::tempdir().unwrap();
@@ -288,7 +288,7 @@ fn a_campaign_is_read_with_its_logs() {
     }
     fs::write(campaign.join("job.fio"), "[global]").unwrap();
     fs::write(campaign.join("picture.png"), "picture").unwrap();
-    // A link that leads back does not keep it from ending.
+    // A link back to a parent does not cause an endless loop.
     std::os::unix::fs::symlink(&campaign, campaign.join("nvme0n1/loop")).unwrap();
     let found = path(&campaign).unwrap();
     assert_eq!(found.problems, []);
@@ -302,15 +302,15 @@ fn a_campaign_is_read_with_its_logs() {
         for result in &one.total {
             let windows = result.series.windows();
             assert!((8..=12).contains(&windows.len()), "{windows:?}");
-            // The last window of a log may be missing, and others late: much so where
-            // fio had to wait for a CPU.
+            // The last window of a log may be missing, and others late, especially if fio waited
+            // for a CPU.
             let ios: u64 = windows.iter().filter_map(|window| window.ios).sum();
             let all = result.ios.unwrap();
             assert!((0.2..1.1).contains(&(ios as f64 / all as f64)), "{ios} {all}");
             assert!(windows.iter().any(|window| window.latency_mean_ns() > Some(0.0)));
         }
     }
-    // What names alone say.
+    // Facts from names alone.
     let json = campaign.join("nvme0n1/4k/randread-1-2.json");
     let text = fs::read_to_string(&json).unwrap();
     fs::write(&json, text.replace(" options\"", " words\"")).unwrap();
@@ -335,7 +335,7 @@ fn files_that_are_not_fios_are_told() {
     assert!(path(&at("none")).is_err());
 }
 
-/// Published campaigns, where IODYNO_CORPUS names their folder.
+/// Published campaigns, in the folder in IODYNO_CORPUS.
 #[test]
 fn published_campaigns_are_read_whole() {
     let Some(corpus) = std::env::var_os("IODYNO_CORPUS") else {
@@ -356,7 +356,7 @@ fn published_campaigns_are_read_whole() {
         assert_eq!(result.ios, Some(clones(one)));
         let first = result.series.windows()[0].iops().unwrap();
         let mean = result.iops.unwrap().value;
-        // It is of two seconds, and the machine did other things as well.
+        // The run takes two seconds, and the machine is not idle.
         assert!((0.5..2.0).contains(&(first / mean)), "{}: {first} {mean}", one.workload.label());
     }
     for (name, count) in
@@ -416,7 +416,7 @@ proptest! {
     fn any_text_is_read_or_refused(any: String, at in any::<prop::sample::Index>()) {
         let found = text("", &any);
         prop_assert!(!found.measurements.is_empty() || !found.problems.is_empty());
-        // Whatever stands around a report, the report is read.
+        // Whatever surrounds a report, the report is read.
         let around = any.replace(['{', '"', '\\', ';', '[', ','], "");
         let at = at.index(around.len() + 1);
         let at = (0..=at).rev().find(|at| around.is_char_boundary(*at)).unwrap();
@@ -438,7 +438,7 @@ fn options_that_json_does_not_list_are_fios_defaults() {
     let named = read(&["--name=a", "--ioengine=libaio", "--direct=1"]);
     assert_eq!((named.ioengine.as_deref(), named.direct), (Some("libaio"), Some(true)));
     assert_eq!((named.rw.as_deref(), named.iodepth), (Some("read"), Some(1)));
-    // Terse lines list no options at all: what they do not say stays unknown.
+    // Terse lines list no options: what they omit stays unknown.
     let terse = fio(&["--name=a", "--rw=read", "--output-format=terse"]);
     assert_eq!(text("", &terse).measurements[0].workload.ioengine, None);
 }

@@ -1,5 +1,5 @@
-//! What fio's text says beside rates and latencies is kept, as its JSON has it: classes of
-//! latencies, samples of rates, depths, disks, and the date.
+//! Values in fio's text other than rates and latencies are kept, as from its JSON: latency classes,
+//! rate samples, depths, disks, and the date.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -18,7 +18,7 @@ fn near(ours: Option<Estimate>, theirs: Option<Estimate>, rounding: f64) -> bool
     }
 }
 
-/// `unit` is what a figure is printed in.
+/// `unit` is the unit in which a figure is printed.
 fn same(ours: &RateSamples, theirs: &RateSamples, unit: f64) -> bool {
     let all = |of: &RateSamples| [of.min, of.max, of.mean, of.stdev];
     let pairs = all(ours).into_iter().zip(all(theirs));
@@ -65,7 +65,7 @@ fn text_and_terse_keep_what_json_keeps() {
     assert!(!classes.is_empty() && classes.len() == json_classes.len());
     for (a, b) in classes.iter().zip(&json_classes) {
         assert_eq!((a.low_ns, a.high_ns), (b.low_ns, b.high_ns));
-        // The text has hundredths of a percent, and cuts where JSON rounds.
+        // The text has hundredths of a percent, and truncates where JSON rounds.
         assert!((a.share.value - b.share.value).abs() <= 1.01e-4, "{a:?} {b:?}");
     }
     let [disk, ..] = &of_text.disks[..] else { panic!("{:?}", of_text.disks) };
@@ -76,12 +76,12 @@ fn text_and_terse_keep_what_json_keeps() {
         (theirs.read_ios, theirs.write_ticks_ms, theirs.in_queue_ms, theirs.read_merges)
     );
     assert!((disk.util_percent() - theirs.util_percent()).abs() < 0.01);
-    // `2026-11-22T14:35:48`, by the clock of that machine.
+    // `2026-11-22T14:35:48`, by that machine's clock.
     let printed = of_text.printed.unwrap();
     assert!(printed.len() == 19 && printed.as_bytes()[10] == b'T', "{printed}");
 }
 
-/// Documents of one file, and files of one folder, are not of the same time.
+/// Documents of one file, and files of one folder, are of different times.
 #[test]
 fn phases_of_different_reports_are_apart() {
     let job = r#"{ "jobname": "a", "groupid": 0, "error": 0, "elapsed": 1,

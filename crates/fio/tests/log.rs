@@ -1,5 +1,5 @@
-//! Logs: those that others published, where IODYNO_CORPUS names their folder,
-//! those that the fio of this machine writes, and long ones.
+//! Reads logs: published ones from the folder in IODYNO_CORPUS, those of this machine's fio, and
+//! long ones.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,8 +15,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What is read of files of these names, with a report beside them that says
-/// which version of fio wrote them, if that is given.
+/// Imports files of these names, with a report next to them that states fio's version, if given.
 fn folder(files: &[(&str, &str)], version: Option<&str>) -> (TempDir, Imported) {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -57,7 +56,7 @@ fn averaged_rates_cover_their_windows() {
         .iter()
         .map(|window| (window.start_ns, window.ios.unwrap(), window.bytes.unwrap()))
         .collect();
-    // From 1000 to 1500 ms there was no I/O: no row was written for it.
+    // Without I/O from 1000 to 1500 ms no row was written.
     let kib = 1024;
     let expected = [
         (0, 125, 500 * kib),
@@ -95,8 +94,8 @@ fn jobs_add_up_and_means_count_for_their_ios() {
     assert_eq!(together, [Some(400), Some(400)]);
 }
 
-/// As fio ends them: the last row of IOPS a millisecond late, and means of
-/// latencies for a second more.
+/// As fio ends logs: the last row of IOPS a millisecond late, and mean latencies for one more
+/// second.
 #[test]
 fn a_log_that_ends_late_is_silent_from_then_on() {
     let files = [
@@ -126,7 +125,7 @@ fn each_io_counts_where_each_has_a_row() {
     assert_eq!(one.result(Direction::Write).unwrap().bytes, Some(8192));
 }
 
-/// A row a second of 100 us, as each version wrote it.
+/// One row per second of 100 us, as each version wrote it.
 #[test]
 fn the_unit_of_latencies_comes_from_the_version_or_the_rows() {
     let rows = |value: &str, rest: &str| -> String {
@@ -142,14 +141,14 @@ fn the_unit_of_latencies_comes_from_the_version_or_the_rows() {
     };
     assert_eq!(mean(Some("fio-2.16"), &rows("100", "0")), (100e3, false));
     assert_eq!(mean(Some("fio-3.1"), &rows("100000", "0")), (100e3, false));
-    // In us that would be 100 s within the first second.
+    // In us this would be 100 s within the first second.
     assert_eq!(mean(None, &rows("100000000", "0")), (100e6, false));
     assert_eq!(mean(None, &rows("9", "0")), (9e3, false));
     assert_eq!(mean(None, &rows("100000", "0, 0, 0x0000")), (100e3, false));
     assert_eq!(mean(None, &rows("100000", "0")), (100e3, true));
 }
 
-/// A log by itself, with its report beside it.
+/// A log on its own, with its report next to it.
 #[test]
 fn a_log_alone_learns_its_version_from_its_report() {
     let rows = "1000, 100, 0, 0\n2000, 100, 0, 0\n";
@@ -194,7 +193,7 @@ fn logs_of_latencies_give_latencies() {
     assert_eq!((kind, mean.value), (LatencyKind::Completion, 6000.0));
 }
 
-/// A log alone needs a few words of the report beside it, however long that is.
+/// A log on its own needs only the beginning of the report next to it, however long that is.
 #[test]
 fn a_long_report_beside_a_log_is_not_read_to_its_end() {
     let directory = tempfile::tempdir().unwrap();
@@ -211,7 +210,7 @@ fn a_long_report_beside_a_log_is_not_read_to_its_end() {
     let mut report = fs::File::create(path_of("report.json")).unwrap();
     let jobs = job("a").repeat((2 << 20) / padding.len());
     std::io::Write::write_all(&mut report, format!("{head}{jobs}").as_bytes()).unwrap();
-    // A hole of as many bytes as no memory has: who reads it does not come back.
+    // A hole larger than any memory: reading all of it never ends.
     report.set_len(1 << 42).unwrap();
     let imported = path(&path_of("g_lat.1.log")).unwrap();
     let latency = only(&imported).result(Direction::Read).unwrap().latency_mean.unwrap();
@@ -230,7 +229,7 @@ fn what_is_no_row_is_told_with_its_line() {
     assert_eq!(windows(only(&imported), Direction::Read).len(), 2);
 }
 
-/// 3 million rows of an hour, made as they are read.
+/// 3 million rows of an hour, generated while they are read.
 #[test]
 fn a_long_log_becomes_a_short_series() {
     use std::io::Write;
@@ -257,14 +256,14 @@ fn a_long_log_becomes_a_short_series() {
     }
 }
 
-/// Most memory that this process has used, KiB (proc(5), VmHWM).
+/// Peak memory use of this process, KiB (proc(5), VmHWM).
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// The logs of a run of this machine's fio give what its report says.
+/// Logs of a run of this machine's fio agree with its report.
 #[test]
 fn logs_of_fio_agree_with_its_report() {
     let directory = tempfile::tempdir().unwrap();
@@ -283,7 +282,7 @@ fn logs_of_fio_agree_with_its_report() {
     };
     run(&["--group_reporting"], "g.json");
     let imported = path(directory.path()).unwrap();
-    // The file that fio worked on lies there as well.
+    // The file that fio worked on is there as well.
     let others: Vec<_> =
         imported.problems.iter().filter(|one| !one.file.ends_with("data")).collect();
     assert!(others.is_empty(), "{others:?}");
@@ -301,7 +300,7 @@ fn logs_of_fio_agree_with_its_report() {
     }
 }
 
-/// The rows of published logs, by what became of them.
+/// Rows of published logs, by outcome.
 #[test]
 fn published_logs_hold_what_they_say() {
     let Some(corpus) = std::env::var_os("IODYNO_CORPUS") else {
@@ -330,7 +329,7 @@ fn published_logs_hold_what_they_say() {
             assert!(imported.problems[0].what.contains("does not say of what"), "{imported:?}");
             continue;
         }
-        // Counts beyond 2^64: fio wrote what stood in its memory.
+        // Counts beyond 2^64: fio wrote uninitialized memory.
         if meta["expected"]["samples_in_bins"].as_f64() > Some(1e19) {
             assert!(imported.problems[0].what.contains("not a row"), "{imported:?}");
             continue;
@@ -366,7 +365,7 @@ fn check(one: &Measurement, meta: &Value, title: &str) {
         let [n, mean] = ["n", "mean"].map(|name| expected[name].as_f64().unwrap());
         let us = if meta["expected"]["value_unit"] == "usec" { 1000.0 } else { 1.0 };
         let kind = meta["format"].as_str().unwrap();
-        // Windows are late by some ms, and the last one may be short.
+        // Windows are a few ms late, and the last one may be short.
         let near = |ours: f64, theirs: f64| {
             let (low, high) = ((n - 1.0) / n - 0.05, 1.1);
             assert!((low..high).contains(&(ours / theirs)), "{title}: {ours} {theirs}");
@@ -404,7 +403,7 @@ fn check(one: &Measurement, meta: &Value, title: &str) {
     }
 }
 
-/// What `rows` windows held on the average, per second.
+/// Average of `rows` windows, per second.
 fn rate(result: &DirectionResult, rows: f64, amount: fn(&Window) -> Option<u64>) -> f64 {
     let windows = result.series.windows();
     let sum: u64 = windows.iter().filter_map(amount).sum();

@@ -1,4 +1,4 @@
-//! fio's normal text, read: against the JSON of the same run of the real fio.
+//! Compares fio's normal text with the JSON of the same run of the real fio.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -44,7 +44,7 @@ fn cases() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Each case with what fio printed of it.
+/// Runs each case with fio's output for it.
 static OUTPUTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     let run = |(title, job): (&'static str, String)| {
         let directory = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ static OUTPUTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     cases().into_iter().map(run).collect()
 });
 
-/// Our figures hold fio's own numbers.
+/// Iodyno's intervals contain fio's own numbers.
 fn assert_agree(title: &str, ours: &[Measurement], document: &Document, json: &Value) {
     let jobs = json["jobs"].as_array().unwrap();
     assert_eq!(ours.len(), jobs.len(), "{title}");
@@ -79,11 +79,11 @@ fn assert_agree(title: &str, ours: &[Measurement], document: &Document, json: &V
         assert_eq!(account.switches, theirs_account.switches, "{title}");
         let issued: u64 = ours.total.iter().filter_map(|side| side.ios).sum();
         for (ours, theirs) in account.depth_levels.iter().zip(theirs_account.depth_levels) {
-            // Printed with one decimal, of a percent.
+            // Printed with one decimal, in percent.
             assert!(ours.abs_diff(theirs) <= issued / 1000 + 1, "{title}");
         }
         let (cpu, theirs_cpu) = (account.cpu, theirs_account.cpu);
-        // Of each thread; some end before others, which only JSON tells.
+        // Per thread; some end before others, which only JSON shows.
         let each = |cpu: f64, of: &JobStats| cpu / f64::from(of.threads.max(1));
         let (user, system) = (each(cpu.user, account), each(cpu.system, account));
         assert!((user - each(theirs_cpu.user, theirs_account)).abs() <= 0.000_051, "{title}");
@@ -113,7 +113,7 @@ fn assert_agree(title: &str, ours: &[Measurement], document: &Document, json: &V
 fn assert_latencies(title: &str, stated: Option<&iodyno_model::StatedLatencies>, json: &Value) {
     for kind in LatencyKind::ALL {
         let theirs = &json[format!("{}_ns", kind.fio_name())];
-        // Before 3.9 their number is not there.
+        // Before 3.9 their number is missing.
         if theirs["N"].as_u64().or(theirs["max"].as_u64()).unwrap_or(0) == 0 {
             assert!(stated.is_none_or(|stated| stated.of(kind).is_empty()), "{title}");
             continue;
@@ -131,7 +131,7 @@ fn assert_latencies(title: &str, stated: Option<&iodyno_model::StatedLatencies>,
         holds(ours.stdev_ns, &theirs["stddev"]);
         let empty = serde_json::Map::new();
         let percentiles = theirs["percentile"].as_object().unwrap_or(&empty).iter();
-        // Up to 3.3 the list was filled up with these.
+        // Up to 3.3 the list was padded with these.
         let percentiles: Vec<_> = percentiles.filter(|(percent, _)| *percent != "0.00").collect();
         assert_eq!(ours.percentiles.len(), percentiles.len(), "{title} {kind:?}");
         for (percent, value) in percentiles {
@@ -161,7 +161,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(format!("{folder}/{name}")).unwrap()
 }
 
-/// Text and JSON of one run of a version that is not at hand.
+/// Text and JSON of one run of a version that is not installed.
 #[test]
 fn other_versions_agree_with_their_json() {
     for name in ["fio-2.16.txt", "fio-3.1.txt", "failed.txt"] {
@@ -180,7 +180,7 @@ fn other_versions_agree_with_their_json() {
             for side in &ours.total {
                 let theirs = &job[side.direction.name()];
                 assert_eq!(side.ios, theirs["total_ios"].as_u64(), "{title}");
-                // Of 2.16 these are KiB.
+                // In 2.16 these are KiB.
                 let per = if name.contains("2.16") { 1024 } else { 1 };
                 let bytes = side.bytes.map(|bytes| bytes / per);
                 assert_eq!(bytes, theirs["io_bytes"].as_u64(), "{title}");
@@ -221,7 +221,7 @@ fn cumulative_reports_and_sums_count_once() {
     let names: Vec<_> = imported.measurements.iter().map(|one| one.name.as_str()).collect();
     assert_eq!((names, imported.problems), (vec!["a", "b"], vec![]));
 
-    // Two runs of one job in containers, where processes have the same numbers.
+    // Two runs of one job in containers, where processes have the same pids.
     let run = |pid: u32, date: &str, ios: u32| {
         format!(
             "a: (groupid=0, jobs=1): err= 0: pid={pid}: {date}\n  read: IOPS=10, BW=40KiB/s \
@@ -233,7 +233,7 @@ fn cumulative_reports_and_sums_count_once() {
     assert_eq!(normal("", &text).measurements.len(), 2);
 }
 
-/// What stands in front of a report is known of its workload.
+/// The text before a report tells its workload.
 #[test]
 fn a_command_in_front_says_what_was_asked() {
     let report = alone(&OUTPUTS[0].1);
@@ -253,21 +253,21 @@ fn a_command_in_front_says_what_was_asked() {
         assert_eq!(mix.targets, ["/dev/nvme0n1", "/dev/nvme1n1"], "{command}");
         assert_eq!((mix.workload.direct, mix.workload.size), (Some(true), Some(10 << 30)));
         assert_eq!(mix.workload.options["runtime"], "60");
-        // What was in effect is better than what was asked.
+        // The effective value takes precedence over the option.
         assert_eq!(mix.workload.ioengine.as_deref(), Some("libaio"));
         assert_eq!(mix.end, iodyno_model::EndReason::Time);
-        // A command of another job says nothing of this one.
+        // Another job's command does not apply to this one.
         let other = &imported.measurements[2];
         assert!(other.targets.is_empty() && other.workload.direct.is_none());
     }
-    // What a shell put in is not known.
+    // The shell's expansion is unknown.
     let text = format!("$ fio --name=mix --direct=1 --size=$((10 * 1024))m --runtime=$T\n{report}");
     let mix = &normal("", &text).measurements[0].workload;
     assert_eq!((mix.direct, mix.size, mix.options.len()), (Some(true), None, 0), "{mix:?}");
-    // A command that asks for something else is of another run.
+    // A command with contradicting options belongs to another run.
     let text = format!("$ fio --name=mix --direct=1 --rw=randwrite\n{report}");
     assert_eq!(normal("", &text).measurements[0].workload.direct, None);
-    // Several runs of which only the groups' status was kept.
+    // Several runs with only the group status left.
     let text = "Run status group 0 (all jobs):\n   READ: bw=64.0MiB/s (67.1MB/s), 64.0MiB/s-\
                 64.0MiB/s (67.1MB/s-67.1MB/s), io=640MiB (671MB), run=10000-10000msec\n";
     let several = normal("", &format!("reads\n{text}again\n{text}"));

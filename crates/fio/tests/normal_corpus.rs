@@ -1,6 +1,5 @@
-//! Normal output with the values to expect: that which others published, where
-//! IODYNO_CORPUS names its folder (`text/`, `matched.tar.xz`), else what the fio
-//! of this machine prints for it.
+//! Normal output with expected values: published (`text/`, `matched.tar.xz`) from the folder in
+//! IODYNO_CORPUS, else printed by this machine's fio.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +20,7 @@ struct Corpus {
     texts: PathBuf,
     /// Folders of `NAME.normal.txt` with `NAME.jsonplus.json` or `NAME.json`.
     matched: PathBuf,
-    /// At least so many texts of either kind.
+    /// Least number of texts of either kind.
     least: (usize, usize),
     _made: tempfile::TempDir,
 }
@@ -50,7 +49,7 @@ fn corpus() -> Corpus {
     }
 }
 
-/// The same of our own.
+/// The same with this machine's fio.
 fn make(folder: &Path) {
     let (texts, matched) = (folder.join("text"), folder.join("matched/here"));
     fs::create_dir_all(&texts).unwrap();
@@ -89,7 +88,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What does not agree, a line for each.
+/// Mismatches, one line each.
 #[derive(Default)]
 struct Differences {
     compared: usize,
@@ -148,7 +147,7 @@ fn compare(to: &mut Differences, path: &Path, imported: &Imported, meta: &Value)
     if jobs.is_empty() {
         return groups(to, &title, imported, meta);
     }
-    // Of the reports of a job that is still running the last one counts.
+    // Of several reports of a running job the last one counts.
     let identity = |job: &Value| (job["jobname"].clone(), job["pid"].clone());
     let repeated = |n: usize| {
         jobs[n]["pid"].is_u64()
@@ -210,7 +209,7 @@ fn side(
     let slack = bandwidth.map_or(0.0, |rate| rate * slack);
     to.near(&format!("{title} bandwidth"), value(result.bandwidth), bandwidth, slack);
     let bytes = number("io_bytes");
-    // `21.0MiB` can be 21.97: the carry bug; we know it from the blocks.
+    // `21.0MiB` can be 21.97: the carry bug; the number of blocks gives the exact value.
     let slack = if expected["printed"]["io"].to_string().contains(".0") { 0.06 } else { 0.01 };
     let slack = bytes.map_or(0.0, |bytes| bytes * slack);
     to.near(&format!("{title} bytes"), result.bytes.map(|n| n as f64), bytes, slack);
@@ -243,7 +242,7 @@ fn side(
     }
 }
 
-/// Texts of which only the status of groups is left.
+/// Texts with only the group status left.
 fn groups(to: &mut Differences, title: &str, imported: &Imported, meta: &Value) {
     let groups = meta["expected"]["groups"].as_array().unwrap();
     to.equal(&format!("{title} groups"), imported.measurements.len(), groups.len());
@@ -286,7 +285,7 @@ fn matched_texts_agree_with_their_json() {
 
 fn matched(to: &mut Differences, title: &str, imported: &Imported, document: &Value) {
     let jobs = document["jobs"].as_array().unwrap();
-    // 3.0 and 3.1 say nothing of a job that failed before its first I/O.
+    // 3.0 and 3.1 print nothing for a job that failed before its first I/O.
     let idle = |job: &Value| {
         DIRECTIONS
             .iter()
@@ -317,7 +316,7 @@ fn matched(to: &mut Differences, title: &str, imported: &Imported, document: &Va
     }
 }
 
-/// Our intervals hold fio's own numbers.
+/// Iodyno's intervals contain fio's own numbers.
 fn matched_side(to: &mut Differences, title: &str, result: &DirectionResult, json: &Value) {
     let mut holds = |what: &str, ours: Option<Estimate>, theirs: Option<f64>| {
         let (Some(ours), Some(theirs)) = (ours, theirs) else { return };

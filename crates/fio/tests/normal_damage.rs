@@ -1,4 +1,4 @@
-//! What fio's normal text suffers in mails, pages, wikis, logs and terminals.
+//! Damage to fio's normal text in mails, pages, wikis, logs and terminals.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use iodyno_fio::read::normal;
 
 type Suffer = fn(&str) -> String;
 
-/// What a text suffers on its way without losing anything, by name.
+/// Lossless damage to a text, by name.
 fn sufferings() -> Vec<(&'static str, Suffer)> {
     fn lines(text: &str, each: impl Fn(&str) -> String) -> String {
         text.lines().map(|line| each(line) + "\n").collect()
@@ -40,7 +40,7 @@ fn sufferings() -> Vec<(&'static str, Suffer)> {
         }),
         ("quoted-printable", |text| {
             let coded = text.replace('=', "=3D").replace("  ", "=C2=A0 ");
-            // Lines of at most 76 characters, broken anywhere but in a code.
+            // Lines of at most 76 characters, broken anywhere but within a code.
             lines(&coded, |line| {
                 let (mut out, mut length) = (String::new(), 0);
                 let mut rest = line;

@@ -1,4 +1,4 @@
-//! What holds of every text, however damaged.
+//! Properties of every text, however damaged.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ use iodyno_fio::read::{Imported, normal};
 use iodyno_model::{Estimate, LatencyKind, Measurement};
 use proptest::prelude::*;
 
-/// Reports of the fio of this machine.
+/// Reports of this machine's fio.
 static TEXT: LazyLock<String> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
     let job = "[global]\nioengine=null\nsize=1m\n[a]\nrw=randrw\nfsync=8\n\
@@ -39,7 +39,7 @@ fn estimates(measurement: &Measurement) -> Vec<Estimate> {
     all
 }
 
-/// Numbers are numbers, bounds are on their sides, lines are in the text.
+/// Numbers are finite, bounds are ordered, lines are in the text.
 fn is_sane(text: &str, imported: &Imported) -> Result<(), TestCaseError> {
     for measurement in &imported.measurements {
         prop_assert!(!measurement.name.is_empty());
@@ -57,13 +57,13 @@ fn is_sane(text: &str, imported: &Imported) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What is there of `damaged` is what is in `whole`.
+/// Everything read from `damaged` agrees with `whole`.
 fn is_part_of(damaged: &Imported, whole: &Imported) -> Result<(), TestCaseError> {
     for ours in &damaged.measurements {
         let Some(theirs) =
             whole.measurements.iter().find(|one| one.name == ours.name && one.group == ours.group)
         else {
-            // Cut in a name, or with nothing but a direction left.
+            // Cut within a name, or with only a direction left.
             continue;
         };
         for (ours, theirs) in ours.total.iter().zip(&theirs.total) {

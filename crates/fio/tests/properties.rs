@@ -1,4 +1,4 @@
-//! What holds of every report, and of every input.
+//! Properties of every report, and of every input.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -171,7 +171,7 @@ fn rates_of_clones_add_up_in_a_group_and_stand_apart_without() {
         };
         [of("iops_mean"), of("iops_samples"), of("bw_agg"), of("iops")]
     };
-    // Windows of 100 ms hold all I/Os each: 1000/s and 3000/s.
+    // Windows of 100 ms contain all I/Os: 1000/s and 3000/s.
     assert_eq!(
         rates(false),
         [vec![1000.0, 3000.0], vec![4.0, 4.0], vec![100.0, 100.0], vec![50.0, 150.0]]
@@ -196,7 +196,7 @@ fn it_says_that_clat_repeats_the_total() {
 fn mutated_documents_are_read_or_refused() {
     let measurements = [measurement("a", &[(vec![5000; 9], vec![70; 3])], 1)];
     let good = json_plus(&report(&measurements, &Reporting::default())).into_bytes();
-    // A fixed sequence (Knuth's MMIX), so that a failure can be repeated.
+    // A fixed sequence (Knuth's MMIX), so that failures are reproducible.
     let mut state = 1_u64;
     let mut random = |below: usize| {
         state =
@@ -223,7 +223,7 @@ fn mutated_documents_are_read_or_refused() {
         }
         match read::documents(&String::from_utf8_lossy(&bad)) {
             Ok(documents) => {
-                // What was read can be written, whatever is in it.
+                // Whatever was read can be written.
                 let reporting = Reporting { group: true, ..Reporting::default() };
                 for document in &documents {
                     let twice = [&document.measurements[..], &document.measurements[..]].concat();
@@ -261,7 +261,7 @@ fn noise_and_several_documents_are_told_apart() {
     assert!(matches!(read::json("nothing"), Err(read::ReadError::NoDocument)));
 }
 
-/// fio's own logs, row by row through our writer, are the same to the letter.
+/// fio's own logs, rewritten row by row by iodyno, are identical.
 #[test]
 fn logs_are_written_as_fio_writes_them() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Terse lines of all versions, as the fio of this machine prints them.
+//! Reads terse lines of all versions from this machine's fio.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -8,7 +8,7 @@ use iodyno_fio::read::text;
 use iodyno_model::{Direction, Measurement};
 use proptest::prelude::*;
 
-/// What fio prints with these arguments.
+/// Output of fio with these arguments.
 fn fio(arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let output = Command::new("fio")
@@ -20,7 +20,7 @@ fn fio(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The measurements of a text without anything wrong.
+/// Measurements of a text without problems.
 fn read(output: &str) -> Vec<Measurement> {
     let found = text("", output);
     assert_eq!(found.problems, [], "{output}");
@@ -88,7 +88,7 @@ fn what_stands_around_a_line_is_passed_over() {
     let line = line.trim();
     let found =
         read(&format!("clock setaffinity failed\r\n<host> {line}\r\nJobs: 1\r\"{line}\"\n"));
-    // Twice the same line is one run, reported twice.
+    // The same line twice is one run, reported twice.
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].total, read(line)[0].total);
 }
@@ -97,7 +97,7 @@ fn what_stands_around_a_line_is_passed_over() {
 fn a_line_that_is_cut_off_is_read_as_far_as_it_goes() {
     let line = fio(&["--name=a", "--rw=randrw", "--output-format=terse"]);
     let fields: Vec<&str> = line.trim().split(';').collect();
-    // In the middle of the writes.
+    // Within the writes.
     let found = text("file", &format!("\n{}\n", fields[..70].join(";")));
     assert_eq!(directions(&found.measurements[0]), [Direction::Read]);
     assert_eq!((found.problems.len(), found.problems[0].line), (1, Some(2)));
@@ -123,7 +123,7 @@ fn reports_of_a_run_that_goes_on_count_once() {
     assert!(lines > 6, "{output}");
     let names: Vec<String> = read(&output).into_iter().map(|one| one.name).collect();
     assert_eq!(names, ["a", "b", "c"], "{output}");
-    // Clones, and runs one after the other, are not reports of one.
+    // Clones and successive runs are not reports of one run.
     let run = || fio(&["--name=a", "--numjobs=3", "--rw=read", "--output-format=terse"]);
     assert_eq!(read(&format!("{}{}", run(), run())).len(), 6);
 }

@@ -1,4 +1,4 @@
-//! What threads come to together: CPU time, and rates of jobs that ended at different times.
+//! Sums over threads: CPU time, and rates of jobs that ended at different times.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -27,7 +27,7 @@ fn cpu_ns(of: &Measurement) -> f64 {
     (cpu.user + cpu.system) * elapsed_ns as f64 / ios as f64
 }
 
-/// fio prints the mean of the threads as a job's; what a CPU's time means does not depend on it.
+/// fio prints the mean over threads as a job's; CPU time does not depend on it.
 #[test]
 fn cpu_time_is_that_of_all_threads_in_every_format() {
     let job = ["--name=a", "--rw=randread", "--numjobs=4", "--time_based", "--runtime=1"];
@@ -36,7 +36,7 @@ fn cpu_time_is_that_of_all_threads_in_every_format() {
     let document = format!("{json}\n}}\n");
     let printed: Value = serde_json::from_str(&document[document.find('{').unwrap()..]).unwrap();
     let number = |name: &str| printed["jobs"][0].pointer(name).unwrap().as_f64().unwrap();
-    // Normal output has the longest run time alone.
+    // Normal output has only the longest run time.
     let longest = number("/read/runtime") * 4.0 / number("/job_runtime");
     let json = text("", &document).measurements.remove(0);
     let normal = text("", normal).measurements.remove(0);
@@ -58,8 +58,8 @@ fn cpu_time_is_that_of_all_threads_in_every_format() {
     assert!(json.busiest_thread <= (json.user + json.system) / 3.9, "{json:?}");
 }
 
-/// Up to 3.3 JSON has no sum of run times, and no version lists `group_reporting`: one entry of
-/// four clones holds all of them.
+/// Up to 3.3 JSON has no sum of run times, and no version lists `group_reporting`: one entry
+/// represents all four clones.
 #[test]
 fn one_entry_of_several_clones_is_all_of_them() {
     let job = r#"{ "jobname": "a", "groupid": 0, "error": 0, "usr_cpu": 2.0, "sys_cpu": 10.0,
@@ -85,7 +85,7 @@ fn cpu_time_that_is_not_printed_is_not_known() {
     assert_eq!(text("", json).measurements[0].cpu, None);
 }
 
-/// One clone ran for 44 ms and the other for 193: what they did together took 193 ms.
+/// One clone ran for 44 ms and the other for 193: together they took 193 ms.
 #[test]
 fn rates_of_clones_are_of_the_time_of_all() {
     let clone = |ios: u64, ms: u64, start: &str| {
@@ -115,7 +115,7 @@ fn rates_of_clones_are_of_the_time_of_all() {
     assert!((iops.value - 2048.0 / 0.193).abs() < 1.0, "{iops:?}");
     assert!((bandwidth.value - 2048.0 * 4096.0 / 0.193).abs() < 4096.0, "{bandwidth:?}");
     assert!(iops.low() <= iops.value && iops.value <= iops.high());
-    // The second one began when the first was over.
+    // The second one began when the first had ended.
     let at = |ms: u64| format!("\"job_start\": {},", 1_700_000_000_000 + ms);
     let (iops, ..) = rates([clone(1024, 44, &at(0)), clone(1024, 193, &at(100))]);
     assert!((iops.value - 2048.0 / 0.293).abs() < 1.0, "{iops:?}");

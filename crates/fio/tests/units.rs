@@ -1,4 +1,4 @@
-//! Figures whose unit the version or an option of fio's tells: `kb_base`, bins of JSON+.
+//! Figures whose unit depends on fio's version or an option: `kb_base`, bins of JSON+.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,7 @@ fn read(of: &Measurement) -> &DirectionResult {
     of.result(Direction::Read).unwrap()
 }
 
-/// fio's JSON has options as they were written.
+/// fio's JSON has options as written.
 #[test]
 fn sizes_in_json_are_those_of_its_kb_base() {
     for options in [["--kb_base=1000", "--name=a"], ["--name=a", "--kb_base=1000"]] {
@@ -35,8 +35,8 @@ fn sizes_in_json_are_those_of_its_kb_base() {
     }
 }
 
-/// fio 2.6's text: `KB` is `kb_base` bytes, which neither its line of the job nor any other
-/// says (stat.c: `num2str(…, i2p, …)`).
+/// fio 2.6's text: `KB` is `kb_base` bytes, which no line of the job states (stat.c: `num2str(…,
+/// i2p, …)`).
 fn text_of_2_6(base: u64, bs: &str) -> String {
     const IOS: u64 = 262_144;
     const MS: u64 = 4000;
@@ -68,11 +68,11 @@ fn kb_in_text_of_2_6_is_what_was_issued() {
         let rate = read(one).bandwidth.unwrap().value;
         assert!((rate - 262_144_000.0).abs() < 1.0, "{base}: {rate}");
     }
-    // Blocks of several sizes: the command says how it counts.
+    // Several block sizes: the command has the unit.
     let mixed = "4000-8000/4000-8000/4000-8000";
     let command = "$ fio --name=a --kb_base=1000 --bsrange=4k-8k --rw=read\n";
     let whole = format!("{command}{}", text_of_2_6(1000, mixed));
-    // Its block is cut off but for the group's.
+    // Its block is cut off except for the group's.
     let group = format!("{command}{}", &whole[whole.find("Run status").unwrap()..]);
     for said in [&whole, &group] {
         let found = text("", said);
@@ -81,7 +81,7 @@ fn kb_in_text_of_2_6_is_what_was_issued() {
     }
 }
 
-/// JSON+ of fio 2: a direction with these bins, of which the mean is 4 ms.
+/// JSON+ of fio 2: a direction with these bins and a mean of 4 ms.
 fn json_plus(version: &str, bins: &str) -> String {
     format!(
         r#"{{ "fio version" : "{version}", "jobs" : [ {{ "jobname" : "a", "groupid" : 0,

@@ -1,23 +1,22 @@
-//! Block devices: what they are, what they stand on, their queues.
+//! Block devices: kind, underlying devices, queues.
 
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Queue, Use, natural};
 
 use crate::source::Source;
 use crate::{device_mapper, loop_device, md, pci, read};
 
-/// sysfs gives sizes in units of 512 bytes whatever the device's blocks are.
+/// Unit of sizes in sysfs, whatever the device's block size.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-/// A block device and where sysfs really has it.
+/// A block device and its real path in sysfs.
 pub(crate) struct Block {
     pub(crate) device: BlockDevice,
-    /// Path without links: says which PCI function, which bus.
+    /// Path without links, which shows the PCI function and the bus.
     pub(crate) real: String,
 }
 
-/// All block devices, disks each followed by their partitions, in natural
-/// order. A multipath drive is its head; the hidden devices that are its paths
-/// cannot be opened and are left out.
+/// Reads all block devices, each disk followed by its partitions, in natural order. A multipath
+/// drive is its head; the hidden devices that are its paths cannot be opened and are omitted.
 pub(crate) fn read(source: &dyn Source) -> Vec<Block> {
     let mut names = source.list("/sys/block").unwrap_or_default();
     names.sort_by_key(|name| natural(name));
@@ -58,8 +57,8 @@ pub(crate) fn read(source: &dyn Source) -> Vec<Block> {
     blocks
 }
 
-/// The block devices whose queues hold the requests of `block`: of a multipath
-/// drive its hidden paths, and else itself.
+/// Block devices whose queues contain the requests of `block`: the hidden paths of a multipath
+/// drive, else the device itself.
 pub fn queue_owners(source: &dyn Source, block: &str) -> Vec<String> {
     let mut paths = source.list("/sys/block").unwrap_or_default();
     paths.retain(|name| path_of_head(name).as_deref() == Some(block));
@@ -70,9 +69,8 @@ fn in_bytes(sectors: u64) -> Bytes {
     Bytes(sectors.saturating_mul(SECTOR_BYTES))
 }
 
-/// Of `nvme0c1n2`, the hidden path of namespace 2 of subsystem 0 through
-/// controller 1, the head `nvme0n2`; `None` for any other name
-/// (nvme_mpath_set_disk_name in drivers/nvme/host/multipath.c).
+/// Head `nvme0n2` of `nvme0c1n2`, the hidden path of namespace 2 of subsystem 0 through controller
+/// 1; `None` for any other name (nvme_mpath_set_disk_name in drivers/nvme/host/multipath.c).
 pub(crate) fn path_of_head(name: &str) -> Option<String> {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
@@ -81,7 +79,7 @@ pub(crate) fn path_of_head(name: &str) -> Option<String> {
         .then(|| format!("nvme{subsystem}n{namespace}"))
 }
 
-/// All but queue settings; `None` where it has no device number (any more).
+/// Reads everything but queue settings; `None` without a device number (any more).
 fn block(source: &dyn Source, name: &str, real: &str, entries: &[String]) -> Option<BlockDevice> {
     let number = read::text(source, &format!("{real}/dev")).value()?;
     let (major, minor) = number.split_once(':')?;
@@ -150,22 +148,22 @@ fn kind(
     }
 }
 
-/// Whether a part of the path is `bus` and a number: `host0`, `virtio1`.
+/// True if a component of the path is `bus` and a number: `host0`, `virtio1`.
 fn on_bus(real: &str, bus: &str) -> bool {
     let numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     real.split('/').any(|part| part.strip_prefix(bus).is_some_and(numbered))
 }
 
-/// SCSI disks of hypervisors, by vendor and model: Hyper-V and Azure, QEMU,
-/// VMware, VirtualBox (ATA), Google's Persistent Disk.
+/// True for SCSI disks of hypervisors, by vendor and model: Hyper-V and Azure, QEMU, VMware,
+/// VirtualBox (ATA), Google's Persistent Disk.
 fn is_virtual_scsi(model: &str) -> bool {
     ["Msft Virtual Disk", "QEMU ", "VMware Virtual", "VBOX HARDDISK", "Google "]
         .iter()
         .any(|prefix| model.starts_with(prefix))
 }
 
-/// The model string, of a SCSI disk its vendor in front; and whether that is `ATA`, which is none:
-/// libata, and HBAs that translate (SAT), say so of SATA disks.
+/// Model string, for a SCSI disk preceded by its vendor; and whether the vendor is `ATA`, which is
+/// not one: libata, and HBAs that translate (SAT), report it for SATA disks.
 fn model(source: &dyn Source, real: &str) -> (Fact<String>, bool) {
     let model = read::text(source, &format!("{real}/device/model"));
     if !on_bus(real, "host") {
@@ -178,8 +176,8 @@ fn model(source: &dyn Source, real: &str) -> (Fact<String>, bool) {
     }
 }
 
-/// Queue settings. A multipath head has no hardware queues: those of its path
-/// are at `path_queues`.
+/// Reads queue settings. A multipath head has no hardware queues: those of its path are at
+/// `path_queues`.
 fn queue(
     source: &dyn Source,
     real: &str,
@@ -209,7 +207,7 @@ fn queue(
         },
         minimum_io_bytes: read::number(source, &file("minimum_io_size")),
         wbt_lat_us: match read::number(source, &file("wbt_lat_usec")) {
-            // EINVAL: this queue has none.
+            // EINVAL: this queue has no throttling.
             Fact::Unreadable(_) => Fact::Absent,
             other => other,
         },

@@ -1,4 +1,4 @@
-//! Writing down what a snapshot reads, so that it can be read elsewhere.
+//! Records what a snapshot reads, so that it can be evaluated elsewhere.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,14 +12,13 @@ use crate::links::follow;
 use crate::snapshot::snapshot;
 use crate::source::{AdminRead, Depth, Source, SourceError};
 
-/// Writes all that a full snapshot of `source` reads, raw identify and SMART
-/// pages included, as what [`Captured::open`] opens: one file where the name
-/// of `to` ends in `.json`, else a folder, which must not exist yet. A
-/// snapshot of the capture equals the one of `source` at that moment.
+/// Writes everything that a full snapshot of `source` reads, including raw Identify and SMART
+/// pages, for [`Captured::open`]: to one file if the name of `to` ends in `.json`, else to a
+/// folder, which must not exist yet. A snapshot of the capture equals that of `source` at this
+/// moment.
 ///
-/// With `mask_serials` the drives' serial numbers, world-wide ids and
-/// subsystem names are replaced by others of the same length, equal ones by
-/// equal ones, also where they occur in other texts; a namespace's NGUID and
+/// With `mask_serials` the drives' serial numbers, world-wide ids and subsystem names are replaced
+/// by masks of the same length, consistently and also within other texts; a namespace's NGUID and
 /// EUI64 become zero.
 ///
 /// # Errors
@@ -40,7 +39,7 @@ pub fn capture(source: &dyn Source, to: &Path, mask_serials: bool) -> Result<(),
     }
 }
 
-/// A source that keeps what was read through it.
+/// Source that records everything read through it.
 struct Recorder<'s> {
     source: &'s dyn Source,
     entries: Mutex<BTreeMap<String, Entry>>,
@@ -52,7 +51,8 @@ impl Recorder<'_> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The path with all links but a last one resolved, every link on the way kept.
+    /// Resolves all links in the path except, without `follow_last`, a last one; records every link
+    /// on the way.
     fn walk(&self, path: &str, follow_last: bool) -> String {
         let walked = follow(path, |at, is_last| {
             let followed = follow_last || !is_last;
@@ -62,7 +62,7 @@ impl Recorder<'_> {
             }
             Ok(to)
         });
-        // A loop stays where it begins.
+        // A loop of links stays as it is.
         walked.unwrap_or_else(|_| path.to_owned())
     }
 
@@ -101,7 +101,7 @@ impl Source for Recorder<'_> {
 
     fn link(&self, path: &str) -> io::Result<String> {
         let result = self.source.link(path);
-        // `InvalidInput`: exists, and is no link.
+        // `InvalidInput`: it exists but is no link.
         if !matches!(&result, Err(error) if error.kind() == io::ErrorKind::InvalidInput) {
             self.keep(self.walk(path, false), &result, |to| Entry::Link(to.clone()));
         }
@@ -151,7 +151,7 @@ impl Source for Recorder<'_> {
     }
 }
 
-/// Replaces what identifies a drive.
+/// Masks what identifies a drive.
 fn mask(entries: &mut BTreeMap<String, Entry>) {
     let mut secrets: Vec<String> = Vec::new();
     for (path, entry) in entries.iter() {
@@ -167,7 +167,7 @@ fn mask(entries: &mut BTreeMap<String, Entry>) {
     }
     secrets.sort();
     secrets.dedup();
-    // The longest first: a world-wide id may hold a serial number.
+    // Longest first: a world-wide id may contain a serial number.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     let masks: Vec<String> = (1..=secrets.len()).map(|i| format!("MASKED{i:04}")).collect();
     let pairs: Vec<(Vec<u8>, Vec<u8>)> = secrets
@@ -175,7 +175,7 @@ fn mask(entries: &mut BTreeMap<String, Entry>) {
         .zip(&masks)
         .map(|(secret, mask)| {
             let mut mask = mask.clone().into_bytes();
-            // The number tells them apart: what is too long goes in front.
+            // The number distinguishes them: excess length is cut in front.
             mask.drain(..mask.len().saturating_sub(secret.len()));
             mask.resize(secret.len(), b'0');
             (secret.clone().into_bytes(), mask)
@@ -192,8 +192,8 @@ fn mask(entries: &mut BTreeMap<String, Entry>) {
         if path.ends_with(".idns") && bytes.len() >= 128 {
             bytes[104..128].fill(0);
         }
-        // What names a file system in its superblock: of ext4 UUID (104), label
-        // (120) and last mount point (136) behind 1024, of xfs UUID and label.
+        // Names of a file system in its superblock: of ext4 UUID (104), label (120) and last mount
+        // point (136) after 1024, of xfs UUID and label.
         if path.starts_with("/dev/") {
             for named in [32..48, 108..120, 1024 + 104..1024 + 200] {
                 bytes.get_mut(named).into_iter().for_each(|named| named.fill(0));
@@ -209,7 +209,7 @@ fn mask(entries: &mut BTreeMap<String, Entry>) {
     }
 }
 
-/// Replaces every `from` by `to`, which is as long.
+/// Replaces every `from` by `to` of the same length.
 fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
     let mut at = 0;
     while at + from.len() <= bytes.len() {

@@ -1,9 +1,9 @@
-//! A captured machine: a tree of what was read, in memory.
+//! Captured machine: a tree of recorded files in memory.
 //!
-//! On disk it is a folder (`sys/`, `proc/`, `ioctl/` as on the machine, and
-//! `entries.json` with what a folder cannot hold) or one JSON file that maps
-//! each path to its entry. In memory symbolic links are resolved inside the
-//! tree, so that a stranger's capture cannot lead to files of this machine.
+//! On disk it is a folder (`sys/`, `proc/`, `ioctl/` as on the machine, and `entries.json` with
+//! what a folder cannot represent) or one JSON file that maps each path to its entry. In memory
+//! symbolic links are resolved inside the tree, so that a stranger's capture cannot lead to files
+//! of this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,46 +17,46 @@ use serde::{Deserialize, Serialize};
 use crate::links::follow;
 use crate::source::{AdminRead, Source, SourceError};
 
-/// What a folder cannot hold, in the folder.
+/// File for entries that a folder cannot represent.
 const ENTRIES: &str = "entries.json";
 
-/// When the capture was taken, ns since 1970 UTC, as text.
+/// Path of the time of capture, ns since 1970 UTC, as text.
 pub(crate) const TAKEN: &str = "/taken_ns";
 
-/// Where a captured machine keeps the table of a device-mapper device.
+/// Path of a device-mapper device's table in a captured machine.
 pub(crate) fn table_path(name: &str) -> String {
     format!("/ioctl/{name}.table")
 }
 
-/// Where a captured machine keeps what a loop device lies on, as JSON.
+/// Path of a loop device's backing file in a captured machine, as JSON.
 pub(crate) fn backing_path(name: &str) -> String {
     format!("/ioctl/{name}.backing")
 }
 
-/// What stands at a path of a captured machine.
+/// Entry at a path of a captured machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
-    /// A file of text.
+    /// Text file.
     Text(String),
-    /// A file of bytes: `length` of them, those behind `hex` being zero.
+    /// Binary file of `length` bytes; those after `hex` are zero.
     Bytes {
-        /// How many.
+        /// Number of bytes.
         length: usize,
-        /// The first ones, two digits each.
+        /// First bytes, two digits each.
         hex: String,
     },
-    /// A symbolic link, as written in it.
+    /// Symbolic link, as written in it.
     Link(String),
-    /// A directory; one with entries below it needs none of its own.
+    /// Directory; one with entries below it needs none of its own.
     Directory,
-    /// Exists, was not read.
+    /// Exists, but was not read.
     Listed,
     /// Only root may read it.
     Denied,
-    /// Reading it failed: the error's number.
+    /// Reading it failed with this errno.
     Failed(i32),
-    /// A block device, or a descriptor of one.
+    /// Block device, or a descriptor of one.
     BlockDevice {
         /// Device number, major.
         major: u32,
@@ -66,7 +66,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// A file of these bytes.
+    /// Makes a file of these bytes.
     pub(crate) fn file(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) if !bytes.contains(&0) => Self::Text(text.into()),
@@ -78,7 +78,7 @@ impl Entry {
         }
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     pub(crate) fn bytes(&self) -> io::Result<Vec<u8>> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
@@ -93,7 +93,7 @@ impl Entry {
                     };
                     bytes.push(high << 4 | low);
                 }
-                // A length past any file that is captured is not believed.
+                // No captured file is this long: reject.
                 if *length > crate::read::MOST_BYTES {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
@@ -117,12 +117,11 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Opens what [`crate::capture`] wrote, a folder or a file; any folder
-    /// with a machine's `sys` and `proc` in it will do.
+    /// Opens a folder or file written by [`crate::capture`]; any folder with a machine's `sys` and
+    /// `proc` in it will do.
     ///
     /// # Errors
-    /// There is no such thing, it cannot be read, it is not of the form, or
-    /// there is neither `sys` nor `proc` in it.
+    /// It is missing, unreadable, invalid, or has neither `sys` nor `proc`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let open = |error| SourceError::Open { path: path.into(), error };
@@ -174,12 +173,12 @@ impl Captured {
         Ok(())
     }
 
-    /// Writes it as one file.
+    /// Writes the machine as one file.
     pub(crate) fn save_file(&self, path: &Path) -> Result<(), SourceError> {
         write(path, NamedBy::User, &self.to_json(|_| true, path)?)
     }
 
-    /// Writes it as a folder that must not exist yet.
+    /// Writes the machine as a folder, which must not exist yet.
     pub(crate) fn save_folder(&self, folder: &Path) -> Result<(), SourceError> {
         let failed = |path: &Path, error| SourceError::Write { path: path.into(), error };
         std::fs::create_dir(folder).map_err(|error| failed(folder, error))?;
@@ -204,7 +203,7 @@ impl Captured {
         write(&list, NamedBy::Iodyno, &self.to_json(|entry| !in_folder(entry), &list)?)
     }
 
-    /// One line for each entry that `wanted` picks, so that captures can be compared.
+    /// Writes one line for each entry that `wanted` selects, so that captures can be diffed.
     fn to_json(
         &self,
         wanted: impl Fn(&Entry) -> bool,
@@ -220,7 +219,7 @@ impl Captured {
         Ok(format!("{{\n{}\n}}\n", lines.join(",\n")).into_bytes())
     }
 
-    /// The path without symbolic links, or `None` where they lead nowhere.
+    /// Resolves symbolic links in the path.
     fn resolve(&self, path: &str) -> io::Result<String> {
         follow(path, |at, is_last| match self.entries.get(at) {
             Some(Entry::Link(to)) => Ok(Some(to.clone())),
@@ -234,7 +233,7 @@ impl Captured {
         self.entries.get(&real).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The names below a path without links, each once.
+    /// Names below a link-free path, consecutive repeats included.
     fn below<'s>(&'s self, real: &str) -> impl Iterator<Item = &'s str> {
         let prefix = format!("{real}/");
         let start = (Bound::Included(prefix.clone()), Bound::Unbounded);
@@ -314,12 +313,12 @@ impl Source for Captured {
     }
 }
 
-/// Whether a folder can hold it as what it is.
+/// True if a folder can represent the entry.
 fn in_folder(entry: &Entry) -> bool {
     matches!(entry, Entry::Text(_) | Entry::Bytes { .. } | Entry::Link(_) | Entry::Directory)
 }
 
-/// An absolute link of the machine as one that stays in the folder.
+/// Makes an absolute link of the machine relative, so that it stays in the folder.
 fn relative(path: &str, to: &str) -> String {
     match to.strip_prefix('/') {
         Some(rest) => {

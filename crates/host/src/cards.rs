@@ -1,4 +1,4 @@
-//! RAID cards and host bus adapters.
+//! Reads RAID cards and host bus adapters.
 
 use iodyno_model::{Fact, StorageCard};
 
@@ -7,13 +7,13 @@ use crate::pci::{Function, LinkBook};
 use crate::read;
 use crate::source::Source;
 
-/// Their virtual functions have the class of a SCSI controller.
+/// Vendor id of virtio, whose virtual functions have the class of a SCSI controller.
 const VIRTIO: &str = "1af4:";
 
-/// Where drivers show a card's name: mpt3sas and mpi3mr, smartpqi and aacraid, arcmsr.
+/// Files with a card's name: mpt3sas and mpi3mr, smartpqi and aacraid, arcmsr.
 const NAME_FILES: [&str; 3] = ["board_name", "model", "host_fw_model"];
 
-/// Where drivers show its firmware: mpt3sas and mpi3mr, smartpqi, hpsa, aacraid, arcmsr.
+/// Files with its firmware version: mpt3sas and mpi3mr, smartpqi, hpsa, aacraid, arcmsr.
 const FIRMWARE_FILES: [&str; 5] = [
     "version_fw",
     "firmware_version",
@@ -22,7 +22,7 @@ const FIRMWARE_FILES: [&str; 5] = [
     "host_fw_version",
 ];
 
-/// The cards among the PCI functions; their links join the book.
+/// Reads the cards among the PCI functions; adds their links to the book.
 pub(crate) fn read(
     source: &dyn Source,
     functions: &[Function],
@@ -66,7 +66,7 @@ pub(crate) fn read(
         .collect()
 }
 
-/// By class and subclass (PCI Code and ID Assignment Specification).
+/// Kind by class and subclass (PCI Code and ID Assignment Specification).
 fn kind(function: &Function) -> Option<&'static str> {
     match function.kind() {
         0x0100 => Some("SCSI"),
@@ -77,7 +77,7 @@ fn kind(function: &Function) -> Option<&'static str> {
     }
 }
 
-/// Its SCSI host, `host0`.
+/// SCSI host of a card, `host0`.
 fn scsi_host(source: &dyn Source, real: &str) -> Option<String> {
     let names = source.list(real).ok()?;
     names

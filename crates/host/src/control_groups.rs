@@ -1,16 +1,16 @@
-//! The control groups that this process is in.
+//! Reads the control groups of this process.
 
 use iodyno_model::{BlockDevice, ControlGroup, CpuThrottling, Fact, IoMax};
 
 use crate::read;
 use crate::source::Source;
 
-/// More groups above each other than these nobody has.
+/// Limit of nested groups.
 const MOST_GROUPS: usize = 64;
 
-/// This process's own control group of version 2, and those above it up to the root that it
-/// sees, the innermost first (cgroups(7)); behind them those of version 1 that limit CPUs. Absent:
-/// there is no hierarchy here. What lies above the root of a container's own namespace cannot be seen.
+/// Reads this process's control group of version 2 and those above it up to the visible root,
+/// innermost first (cgroups(7)); then those of version 1 that limit CPUs. Absent without a
+/// hierarchy. Groups above the root of a container's namespace are not visible.
 pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<ControlGroup>> {
     let own = match read::whole(source, "/proc/self/cgroup") {
         Ok(text) => text,
@@ -31,7 +31,7 @@ pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<Cont
         }
         let mount = mounts.lines().find_map(|line| hierarchy(line, controllers));
         let Some((root, at)) = mount else { continue };
-        // Not below what is mounted: another namespace's.
+        // Not below the mount: another namespace's.
         let below = if root == "/" { Some(own) } else { own.strip_prefix(root.as_str()) };
         let below = match below.filter(|below| !below.starts_with("/..")) {
             Some(below) => below.trim_end_matches('/'),
@@ -54,7 +54,7 @@ pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<Cont
     if is_any { Fact::Read(groups) } else { Fact::Absent }
 }
 
-/// Of the hierarchy with these controllers (none: version 2) which part is mounted, and where.
+/// Mounted part and mount point of the hierarchy with these controllers (empty for version 2).
 fn hierarchy(line: &str, controllers: &str) -> Option<(String, String)> {
     let (before, after) = line.split_once(" - ")?;
     let mut fields = before.split(' ').skip(3);
@@ -71,7 +71,7 @@ fn hierarchy(line: &str, controllers: &str) -> Option<(String, String)> {
     is_it.then(|| (read::unescape(root), read::unescape(at)))
 }
 
-/// A group of version 1 (Linux, admin-guide/cgroup-v1); `None`: it limits no CPUs.
+/// Reads a group of version 1 (Linux, admin-guide/cgroup-v1); `None` if it limits no CPUs.
 fn earlier(
     source: &dyn Source,
     directory: &str,
@@ -146,13 +146,13 @@ fn group(source: &dyn Source, directory: &str, path: &str, blocks: &[BlockDevice
     }
 }
 
-/// The number of `key=number` among words; `max` is none.
+/// Number of `key=number` among words; `None` for `max`.
 fn value<T: std::str::FromStr>(words: &str, key: &str) -> Option<T> {
     let mut words = words.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     words.find(|(name, _)| *name == key)?.1.parse().ok()
 }
 
-/// `QUOTA PERIOD`, us: how many CPUs' worth of time that is; absent: `max`.
+/// Parses `QUOTA PERIOD`, us, as a number of CPUs; absent for `max`.
 fn cpu_max(text: &str) -> Fact<f64> {
     let mut words = text.split_ascii_whitespace();
     let (quota, period) = (words.next(), words.next());
@@ -166,7 +166,7 @@ fn cpu_max(text: &str) -> Fact<f64> {
     }
 }
 
-/// The counts of cpu.stat, where the group has the CPU controller.
+/// Parses the counts of cpu.stat, if the group has the CPU controller.
 fn throttling(text: &str) -> Option<CpuThrottling> {
     let count = |key: &str| -> Option<u64> {
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));

@@ -1,4 +1,4 @@
-//! CPUs and NUMA nodes.
+//! Reads CPUs and NUMA nodes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use crate::source::Source;
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
 
-/// The first CPU's lines are enough; the whole file of a large machine takes long to make.
+/// Bytes that contain the first CPU's lines; generating the whole file takes long on a large
+/// machine.
 const FIRST_CPU_BYTES: usize = 4096;
 
 pub(crate) fn read(source: &dyn Source) -> Cpus {
@@ -26,7 +27,7 @@ pub(crate) fn read(source: &dyn Source) -> Cpus {
     }
 }
 
-/// x86 names the CPU in /proc/cpuinfo; other architectures do so at most in parts.
+/// CPU model from /proc/cpuinfo, where x86 names it; other architectures do so at most in part.
 fn model(source: &dyn Source) -> Fact<String> {
     let bytes = match source.read("/proc/cpuinfo", FIRST_CPU_BYTES) {
         Ok(bytes) => bytes,
@@ -40,19 +41,19 @@ fn model(source: &dyn Source) -> Fact<String> {
     name.filter(|name| !name.is_empty()).map_or(Fact::Absent, Fact::Read)
 }
 
-/// Sockets and cores among the CPUs that are online.
+/// Counts sockets and cores of the online CPUs.
 fn topology(source: &dyn Source, online: &[u32]) -> (Fact<u32>, Fact<u32>) {
     let (mut sockets, mut cores) = (BTreeSet::new(), BTreeSet::new());
     for cpu in online {
         let number = |file| {
-            // A machine without sockets says -1.
+            // -1 on a machine without sockets.
             read::number::<i64>(source, &format!("{CPUS}/cpu{cpu}/topology/{file}")).value()
         };
         let (Some(socket), Some(core)) = (number("physical_package_id"), number("core_id")) else {
             return (Fact::Absent, Fact::Absent);
         };
         sockets.insert(socket);
-        // Cores of several dies of a socket may share numbers.
+        // Cores of different dies of a socket may share numbers.
         cores.insert((socket, number("die_id"), core));
     }
     let count = |length: usize| match u32::try_from(length) {
@@ -65,7 +66,7 @@ fn topology(source: &dyn Source, online: &[u32]) -> (Fact<u32>, Fact<u32>) {
 fn nodes(source: &dyn Source) -> Vec<NumaNode> {
     let ids = read::parsed(source, &format!("{NODES}/online"), read::cpu_list);
     let node = |id: u32| {
-        // A node of memory alone has an empty list.
+        // A memory-only node has an empty list.
         let bytes = source.read(&format!("{NODES}/node{id}/cpulist"), FIRST_CPU_BYTES).ok()?;
         Some(NumaNode { id, cpus: read::cpu_list(&String::from_utf8_lossy(&bytes))? })
     };

@@ -1,4 +1,4 @@
-//! I/O counters of block devices.
+//! Reads I/O counters of block devices.
 
 use iodyno_model::DiskStats;
 
@@ -6,11 +6,10 @@ use crate::block::{SECTOR_BYTES, path_of_head};
 use crate::read;
 use crate::source::Source;
 
-/// I/O counters of all block devices since boot, in the kernel's order
-/// (/proc/diskstats; kernel documentation, admin-guide/iostats). Those of a
-/// multipath head are at least the sum of its paths': before Linux 6.4 a head
-/// counts nothing itself. Lines that make no sense are left out; empty where
-/// there is no such file.
+/// Reads I/O counters of all block devices since boot, in the kernel's order (/proc/diskstats;
+/// kernel documentation, admin-guide/iostats). Those of a multipath head are at least the sum of
+/// its paths': before Linux 6.4 a head counts nothing itself. Invalid lines are skipped; empty
+/// without the file.
 pub fn disk_stats(source: &dyn Source) -> Vec<DiskStats> {
     let text = read::whole(source, "/proc/diskstats").unwrap_or_default();
     let mut all: Vec<DiskStats> = text.lines().filter_map(parse).collect();
@@ -39,8 +38,8 @@ pub fn disk_stats(source: &dyn Source) -> Vec<DiskStats> {
     all
 }
 
-/// `major minor name reads merged sectors ms writes merged sectors ms in-flight busy-ms
-/// queue-ms …`
+/// Parses `major minor name reads merged sectors ms writes merged sectors ms in-flight busy-ms
+/// queue-ms …`.
 fn parse(line: &str) -> Option<DiskStats> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let name = read::clean(fields.get(2)?);
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_multipath_head_has_the_counters_of_its_paths() {
-        // Linux 6.1: the head stays at zero. Its neighbour is another drive's.
+        // Linux 6.1: the head stays at zero. Its neighbour belongs to another drive.
         let text = "259 0 nvme0n1 0 0 0 0 0 0 0 0 0 0 0\n\
                     259 1 nvme0c0n1 100 0 800 5 10 0 16 5 0 7 10\n\
                     259 2 nvme0c1n1 50 0 400 5 30 0 48 5 0 9 10\n\
@@ -85,7 +84,7 @@ mod tests {
         let found = counted(text);
         let of = |name: &str| found.iter().find(|stats| stats.0 == name).unwrap();
         assert_eq!(*of("nvme0n1"), ("nvme0n1".into(), 150, 64 * 512));
-        // The larger one of each: a head that counts, and a path that came later.
+        // The larger value of each: a head that counts, and a path added later.
         assert_eq!(*of("nvme1n1"), ("nvme1n1".into(), 9, 8 * 512));
         assert_eq!(*of("nvme0c1n1"), ("nvme0c1n1".into(), 50, 48 * 512));
         assert_eq!(*of("nvme10n1"), ("nvme10n1".into(), 1, 8 * 512));

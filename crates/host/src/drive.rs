@@ -1,4 +1,4 @@
-//! NVMe drives: what sysfs and the controller itself say.
+//! Reads NVMe drives from sysfs and the controllers themselves.
 
 use iodyno_model::{
     Bytes, Drive, Fact, LatencyMonitor, Namespace, NamespacePath, OcpHealth, PciFunction, natural,
@@ -12,10 +12,10 @@ use crate::source::{AdminRead, Depth, Source};
 use crate::temperature;
 use crate::virtual_disk::virtual_disk;
 
-/// Class of an NVMe function: mass storage, non-volatile memory.
+/// PCI class of an NVMe function: mass storage, non-volatile memory.
 const NVME_CLASS: u32 = 0x0108;
 
-/// All drives, in natural order; their links join the book.
+/// Reads all drives, in natural order; adds their links to the book.
 pub(crate) fn read(
     source: &dyn Source,
     depth: Depth,
@@ -28,7 +28,7 @@ pub(crate) fn read(
     names.iter().filter_map(|name| drive(source, depth, name, blocks, links)).collect()
 }
 
-/// The PCI functions of class NVMe, with or without a controller.
+/// PCI functions of class NVMe, with or without a controller.
 pub(crate) fn functions(
     source: &dyn Source,
     functions: &[Function],
@@ -64,7 +64,7 @@ fn drive(
     let real = source.real_path(&format!("/sys/class/nvme/{name}")).ok()?;
     let entries = source.list(&real).ok()?;
     let field = |file: &str| read::text(source, &format!("{real}/{file}"));
-    // A controller that only tells where others are, or only administers, has no data.
+    // Discovery and administrative controllers have no data.
     if matches!(field("cntrltype").get().map(String::as_str), Some("discovery" | "admin")) {
         return None;
     }
@@ -102,7 +102,7 @@ fn drive(
             .map_or(Fact::Absent, |n| Fact::Read(Bytes(n))),
         temperature: match depth {
             Depth::Full => match temperature::read(source, &real, &entries) {
-                // A kernel without hwmon for NVMe: the drive's own log says it too.
+                // Without hwmon for NVMe in the kernel, use the drive's own log.
                 Fact::Absent => temperature::from_health(&identify, &health),
                 read => read,
             },
@@ -124,8 +124,8 @@ fn drive(
     })
 }
 
-/// What is asked only of controllers whose Identify page says that they know
-/// it: what they do not know many of them write into their error log.
+/// Values requested only from controllers whose Identify page announces them: many log unsupported
+/// commands as errors.
 struct Extras {
     power_state: Fact<u8>,
     autonomous_power_states: Fact<bool>,
@@ -168,14 +168,14 @@ impl Extras {
     }
 }
 
-/// Asks the controller, where it may be asked at all.
+/// Returns a function that sends commands to the controller, if permitted.
 fn ask<'a>(
     source: &'a dyn Source,
     depth: Depth,
     controller: &'a str,
     state: &Fact<String>,
 ) -> impl Fn(AdminRead) -> Fact<Vec<u8>> + use<'a> {
-    // A controller that is not live would let the command wait.
+    // A controller that is not live would delay the command.
     let not_live = state.value().filter(|state| state != "live");
     move |command| match (depth, &not_live) {
         (Depth::Quick, _) => Fact::NotAsked,
@@ -196,8 +196,8 @@ fn understood<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) ->
     })
 }
 
-/// The namespaces that are block devices: below the controller, or, where
-/// multipath hides those, the heads of its paths.
+/// Namespaces that are block devices: below the controller, or, where multipath hides those, the
+/// heads of its paths.
 fn namespaces(
     source: &dyn Source,
     real: &str,
@@ -237,7 +237,7 @@ fn namespaces(
     names.into_iter().filter_map(namespace).collect()
 }
 
-/// The sizes of the namespaces together, bytes; `None` without any.
+/// Total size of the namespaces, bytes; `None` without any.
 fn total(namespaces: &[Namespace]) -> Option<u64> {
     let sizes = namespaces.iter().filter_map(|namespace| namespace.size.get());
     Some(sizes.fold(0_u64, |sum, size| sum.saturating_add(size.0))).filter(|sum| *sum > 0)

@@ -1,7 +1,7 @@
-//! What servers in the kernel hand out to other machines and guests.
+//! Finds what servers in the kernel export to other machines and guests.
 //!
-//! Such a server holds a block device without a claim that O_EXCL would meet,
-//! and no process has it open.
+//! Such a server holds a block device without a claim that conflicts with O_EXCL, and no process
+//! has it open.
 
 use std::io;
 
@@ -12,37 +12,37 @@ use crate::source::Source;
 
 const CONFIGFS: &str = "/sys/kernel/config";
 
-/// A device or file that a server in the kernel hands out.
+/// A device or file exported by a server in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Which server, and as what: `nvmet as nqn.2014-08.org.example/1`.
+    /// Server and export: `nvmet as nqn.2014-08.org.example/1`.
     pub by: String,
-    /// The path that the server was given.
+    /// Path given to the server.
     pub path: String,
 }
 
-/// All that is handed out, as far as it can be seen.
+/// All exports, as far as visible.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exports {
-    /// What is handed out now.
+    /// Current exports.
     pub found: Vec<Export>,
-    /// Folders that a server has and that cannot be read here.
+    /// Folders of a server that cannot be read.
     pub unreadable: Vec<String>,
 }
 
-/// Where a server shows what it hands out.
+/// Place where a server lists its exports.
 struct Server {
     name: &'static str,
-    /// Its kernel module and the folder that comes with it.
+    /// Kernel module whose folder is `root`.
     module: &'static str,
     root: &'static str,
-    /// Below that: the folders of single exports; `*` is any name.
+    /// Folders of single exports below the root; `*` is any name.
     below: &'static str,
-    /// A file in it that reads 1 while it is handed out.
+    /// File that reads 1 while the export is enabled.
     enabled: Option<&'static str>,
-    /// The file with the path.
+    /// File with the path.
     file: &'static str,
-    /// What stands in that file before the path, and what behind it.
+    /// Text before and after the path in that file.
     around: &'static [(&'static str, &'static str)],
 }
 
@@ -97,13 +97,12 @@ const SERVERS: [Server; 5] = [
     },
 ];
 
-/// What the kernel's servers hand out: NVMe over fabrics, SCSI targets, vhost,
-/// USB gadgets.
+/// Lists the exports of the kernel's servers: NVMe over fabrics, SCSI targets, vhost, USB gadgets.
 pub fn exports(source: &dyn Source) -> Exports {
     let mut exports = Exports::default();
     for server in &SERVERS {
         let mut unreadable = |folder: String| add_missing(&mut exports.unreadable, [folder]);
-        // configfs is mounted, which a container may do without.
+        // configfs may be unmounted, as in a container.
         let is_loaded = source.list(&format!("/sys/module/{}", server.module)).is_ok();
         let is_configured = server.root.starts_with(CONFIGFS);
         if is_loaded && is_configured && source.list(server.root).is_err() {
@@ -131,7 +130,7 @@ pub fn exports(source: &dyn Source) -> Exports {
     exports
 }
 
-/// The folders of a server's exports, each with the names in place of the `*`.
+/// Folders of a server's exports, each with the names matched by `*`.
 fn folders(
     source: &dyn Source,
     server: &Server,
@@ -161,7 +160,7 @@ fn folders(
     found
 }
 
-/// The path in the text of a server's file.
+/// Extracts the path from the text of a server's file.
 fn path_in(text: &str, around: &[(&str, &str)]) -> Option<String> {
     let path = around.iter().find_map(|(before, behind)| {
         let path = text.split_once(before)?.1.lines().next()?;

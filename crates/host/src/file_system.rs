@@ -1,4 +1,4 @@
-//! Mounted file systems: how they lie on their device.
+//! Reads the layout of mounted file systems on their device.
 
 use iodyno_model::{BlockDevice, Fact, FileSystem, Mount};
 use zerocopy::byteorder::{big_endian, little_endian};
@@ -8,11 +8,10 @@ use crate::block::Block;
 use crate::read;
 use crate::source::{Depth, Source};
 
-/// Where both kinds have what is read: ext4 begins at 1024.
+/// Bytes that contain the fields of both kinds: ext4's superblock begins at 1024.
 const SUPERBLOCK_BYTES: usize = 2048;
 
-/// The beginning of a superblock of ext4 (kernel documentation,
-/// filesystems/ext4/super.rst).
+/// Beginning of an ext4 superblock (kernel documentation, filesystems/ext4/super.rst).
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Ext4 {
@@ -28,8 +27,7 @@ struct Ext4 {
     stripe_width: little_endian::U32,
 }
 
-/// The beginning of a superblock of xfs (XFS Algorithms and Data Structures,
-/// section 13.1).
+/// Beginning of an xfs superblock (XFS Algorithms and Data Structures, section 13.1).
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Xfs {
@@ -50,15 +48,15 @@ const _: () = {
     assert!(offset_of!(Xfs, unit) == 184);
 };
 
-/// Completes what is mounted on block devices. Superblocks are on the drives:
-/// a quick look leaves them alone.
+/// Adds the mounted file systems of block devices. Superblocks are on the drives: a quick snapshot
+/// does not read them.
 pub(crate) fn complete(source: &dyn Source, depth: Depth, blocks: &mut [Block]) {
     for block in blocks {
         let device = &mut block.device;
         let Some(mount) = device.mount() else { continue };
         let from_mount = by_options(mount);
         let by_itself = match (depth, mount.file_system.as_str()) {
-            // sysfs has it, for everybody.
+            // sysfs has it, readable by everybody.
             (_, "btrfs") => btrfs(source, &device.name),
             (Depth::Quick, _) => Fact::NotAsked,
             (Depth::Full, "ext2" | "ext3" | "ext4" | "xfs") => superblock(source, device, mount),
@@ -71,8 +69,8 @@ pub(crate) fn complete(source: &dyn Source, depth: Depth, blocks: &mut [Block]) 
     }
 }
 
-/// What the options of a mount tell everybody: xfs gives its stripes there, in
-/// sectors of 512 bytes (xfs(5)).
+/// File system properties from mount options, readable by everybody: xfs gives its stripes there,
+/// in sectors of 512 bytes (xfs(5)).
 fn by_options(mount: &Mount) -> FileSystem {
     let sectors = |name: &str| {
         let value = mount.options.split(',').find_map(|option| option.strip_prefix(name))?;
@@ -91,8 +89,8 @@ fn by_options(mount: &Mount) -> FileSystem {
     }
 }
 
-/// The btrfs that this device is a member of (kernel documentation,
-/// btrfs(5), "SYSFS INTERFACE").
+/// Reads the btrfs that this device is a member of (kernel documentation, btrfs(5), "SYSFS
+/// INTERFACE").
 fn btrfs(source: &dyn Source, device: &str) -> Fact<FileSystem> {
     const ROOT: &str = "/sys/fs/btrfs";
     let members = |system: &String| source.list(&format!("{ROOT}/{system}/devices")).ok();
@@ -117,12 +115,12 @@ fn btrfs(source: &dyn Source, device: &str) -> Fact<FileSystem> {
 }
 
 fn superblock(source: &dyn Source, device: &BlockDevice, mount: &Mount) -> Fact<FileSystem> {
-    // A device that is suspended would let the read wait.
+    // A suspended device would block the read.
     let path = format!("/sys/block/{}/dm/suspended", device.name);
     if read::number::<u8>(source, &path).get().is_some_and(|suspended| *suspended != 0) {
         return Fact::Unreadable("the device is suspended".into());
     }
-    // A `!` in a name of sysfs is a `/` in /dev.
+    // A `!` in a sysfs name is a `/` in /dev.
     let path = format!("/dev/{}", device.name.replace('!', "/"));
     let bytes = match source.read(&path, SUPERBLOCK_BYTES) {
         Ok(bytes) => bytes,
@@ -161,7 +159,7 @@ fn ext4(bytes: &[u8]) -> Option<(u32, u32, u32)> {
     ))
 }
 
-/// The same of xfs.
+/// Block size in bytes, stripe unit and width in blocks, of xfs.
 fn xfs(bytes: &[u8]) -> Option<(u32, u32, u32)> {
     let (page, _) = Xfs::ref_from_prefix(bytes).ok()?;
     let block = page.block_bytes.get();

@@ -1,4 +1,4 @@
-//! What uses block devices: mounts, swap, loop devices, members of file systems.
+//! Finds what uses block devices: mounts, swap, loop devices, members of file systems.
 
 use iodyno_model::{BlockDevice, BlockKind, Mount, Use, add_missing};
 
@@ -8,9 +8,8 @@ use crate::mounts::mounts;
 use crate::read;
 use crate::source::Source;
 
-/// Completes what holders say by mounts (of this process and of init), swap,
-/// loop devices, members of btrfs and what the kernel exports. Open descriptors are not among it
-/// ([`crate::open_by`]), nor signatures.
+/// Adds to the holders mounts (of this process and of init), swap, loop devices, members of btrfs
+/// and the kernel's exports. Open descriptors ([`crate::openers`]) and signatures are not included.
 pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
     for mount in mounts(source) {
         let used = Use::Mounted(Mount { at: read::clean(&mount.mount.at), ..mount.mount });
@@ -19,8 +18,8 @@ pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
             add(blocks, |device| (device.major, device.minor) == number, used);
             continue;
         }
-        // An anonymous device: the source names what is under it, with a colon
-        // between the members where the file system says them all (bcachefs).
+        // An anonymous device: the source names the device below it, several joined by colons if
+        // the file system lists all members (bcachefs).
         for path in mount.source.split(':').filter(|path| path.starts_with("/dev/")) {
             if let Some(name) = at_path(source, blocks, path) {
                 add(blocks, |device| device.name == name, used.clone());
@@ -39,7 +38,7 @@ pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
     let backed: Vec<(String, String)> = blocks
         .iter()
         .filter_map(|block| match &block.device.kind {
-            // Where the number is known, the path may name anything by now.
+            // If the number is known, the path may name anything by now.
             BlockKind::Loop { backing, .. } if backing.get().is_some() => {
                 let number = backing.get()?.block?;
                 Some((block.device.name.clone(), of_number(blocks, number)?))
@@ -78,8 +77,8 @@ fn add(blocks: &mut [Block], is_it: impl Fn(&BlockDevice) -> bool, used: Use) {
     add_missing(&mut block.device.used_by, [used]);
 }
 
-/// The name of the block device whose node is at `path`: by its kernel's or
-/// device mapper's name, which spares looking at it, else by its number.
+/// Name of the block device whose node is at `path`: by the kernel's or device mapper's name, which
+/// avoids accessing the node, else by its number.
 fn at_path(source: &dyn Source, blocks: &[Block], path: &str) -> Option<String> {
     let node = path.strip_prefix("/dev/")?;
     // A `/` in a device's name is a `!` in sysfs (cciss!c0d0).
@@ -94,7 +93,7 @@ fn at_path(source: &dyn Source, blocks: &[Block], path: &str) -> Option<String> 
         .or_else(|| of_number(blocks, source.block_number(path).ok()?))
 }
 
-/// The name of the block device with this number.
+/// Name of the block device with this number.
 fn of_number(blocks: &[Block], number: (u32, u32)) -> Option<String> {
     let mut devices = blocks.iter().map(|block| &block.device);
     let found = devices.find(|device| (device.major, device.minor) == number)?;

@@ -1,4 +1,4 @@
-//! Interrupts of storage.
+//! Reads interrupts of storage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,8 @@ use iodyno_model::Interrupt;
 use crate::read;
 use crate::source::Source;
 
-/// The interrupts of these PCI functions, by number. Those that messages
-/// signal alone: a line of old is shared with others, and nobody can tell whose
-/// it was.
+/// Reads the interrupts of these PCI functions, by number. Message-signalled ones only: a legacy
+/// line is shared, and its interrupts cannot be attributed.
 pub(crate) fn read(source: &dyn Source, functions: &BTreeSet<String>) -> Vec<Interrupt> {
     let mut owners: BTreeMap<u32, &String> = BTreeMap::new();
     for function in functions {
@@ -42,13 +41,13 @@ pub(crate) fn read(source: &dyn Source, functions: &BTreeSet<String>) -> Vec<Int
     found
 }
 
-/// `CPU0 CPU1 CPU3`: the columns' CPUs, those that are online.
+/// Parses `CPU0 CPU1 CPU3`: the columns' CPUs, those that are online.
 fn columns(header: &str) -> Option<Vec<u32>> {
     header.split_ascii_whitespace().map(|name| name.strip_prefix("CPU")?.parse().ok()).collect()
 }
 
-/// `22 0 PCI-MSIX-0000:01:00.0 1-edge nvme0q1`: what each CPU took, and whose
-/// it is, which stands last.
+/// Parses `22 0 PCI-MSIX-0000:01:00.0 1-edge nvme0q1`: the counts of each CPU, and the name at the
+/// end.
 fn counts(rest: &str, cpus: &[u32]) -> Option<(BTreeMap<u32, u64>, String)> {
     let mut words = rest.split_ascii_whitespace();
     let mut counts = BTreeMap::new();

@@ -1,12 +1,12 @@
-//! How the memory accesses of PCI functions are translated.
+//! Reads how memory accesses (DMA) of PCI functions are translated.
 
 use iodyno_model::{Fact, Iommu};
 
 use crate::read;
 use crate::source::Source;
 
-/// Of the function with this address; `release` is the kernel's. Absent where
-/// no IOMMU translates for it.
+/// Reads the IOMMU group of the function with this address; `release` is the kernel's. Absent if no
+/// IOMMU translates for it.
 pub(crate) fn read(source: &dyn Source, address: &str, release: &Fact<String>) -> Fact<Iommu> {
     let path = format!("/sys/bus/pci/devices/{address}/iommu_group");
     let group = match source.link(&path) {
@@ -17,14 +17,14 @@ pub(crate) fn read(source: &dyn Source, address: &str, release: &Fact<String>) -
     let domain = read::text(source, &format!("{path}/type"));
     let strict = match domain.get().map(String::as_str) {
         Some("identity" | "DMA-FQ") => Fact::Read(false),
-        // Before 5.15 lazy ones had this name too (commit c208916fe6c7 there).
+        // Before 5.15 lazy domains had this name too (Linux commit c208916fe6c7).
         Some("DMA") if tells_lazy(release) => Fact::Read(true),
         _ => Fact::Absent,
     };
     Fact::Read(Iommu { group, domain, strict })
 }
 
-/// Whether a kernel is 5.15 or newer.
+/// True if a kernel is 5.15 or newer.
 fn tells_lazy(release: &Fact<String>) -> bool {
     let number = |text: Option<&str>| {
         let digits: String = text?.chars().take_while(char::is_ascii_digit).collect();

@@ -1,10 +1,9 @@
-//! What the machine is, reading only, through one narrow [`Source`].
+//! Describes the machine, reading only, through one narrow [`Source`].
 //!
-//! [`snapshot`] fills [`iodyno_model::Host`] from the live machine ([`Live`])
-//! or from a captured one ([`Captured`]); [`capture`] writes what the latter
-//! reads. Nothing here writes to a device, and every string that a device, a
-//! driver or a file supplied is trimmed and freed of control characters.
-//! What cannot be read becomes a [`iodyno_model::Fact`] that says why.
+//! [`snapshot`] fills [`iodyno_model::Host`] from the live machine ([`Live`]) or from a captured
+//! one ([`Captured`]); [`capture`] writes such captures. Nothing here writes to a device, and every
+//! string from a device, driver or file is trimmed and freed of control characters. Unreadable
+//! values become a [`iodyno_model::Fact`] with the reason.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

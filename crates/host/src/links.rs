@@ -1,12 +1,12 @@
-//! Symbolic links, followed in a tree that need not be this machine's.
+//! Follows symbolic links in a tree that need not be this machine's.
 
 use std::io;
 
-/// A chain of more symbolic links than this is a loop (as in the kernel).
+/// Longest chain of symbolic links, as in the kernel; beyond that it is a loop.
 const MOST_LINKS: u32 = 40;
 
-/// `path` with the links in it followed: `link` says where the one at a path
-/// leads, `None` where there is none, and is told whether that is the last part.
+/// Resolves the links in `path`: `link` returns the target of the one at a path, or `None`, and
+/// gets whether that is the last component.
 ///
 /// # Errors
 /// Those of `link`; ELOOP.

@@ -1,4 +1,4 @@
-//! This machine.
+//! Source of facts about this machine.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -17,7 +17,7 @@ use crate::source::{AdminRead, FileId, Source};
 pub struct Live;
 
 impl Live {
-    /// This machine.
+    /// Source of facts about this machine.
     pub fn new() -> Self {
         Self
     }
@@ -55,7 +55,7 @@ impl Source for Live {
     }
 
     fn file_id(&self, path: &str) -> io::Result<FileId> {
-        // A server that does not answer (NFS, FUSE) would hold up the caller.
+        // A server that does not answer (NFS, FUSE) would block the caller.
         let stat = rustix::fs::statx(
             CWD,
             path,
@@ -75,7 +75,7 @@ impl Source for Live {
     }
 
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>> {
-        // A read-only descriptor is enough for both commands; the node is root's.
+        // A read-only descriptor is enough for these commands; the node is root's.
         let path = format!("/dev/{controller}");
         ioctl::admin_read(&File::open(path)?, command)
     }

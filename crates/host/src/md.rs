@@ -1,4 +1,4 @@
-//! md arrays.
+//! Reads md arrays.
 
 use iodyno_model::{MdArray, MdMember, natural};
 
@@ -6,16 +6,16 @@ use crate::block::SECTOR_BYTES;
 use crate::read;
 use crate::source::Source;
 
-/// The array whose folder in sysfs is at `real`.
+/// Reads the array whose sysfs folder is `real`.
 pub(crate) fn read(source: &dyn Source, real: &str) -> MdArray {
     let file = |name: &str| format!("{real}/md/{name}");
     let text = |name: &str| read::text(source, &file(name));
     MdArray {
         level: text("level").value().unwrap_or_default(),
-        // 0: the level has none.
+        // 0: the level has no chunks.
         chunk_bytes: read::number(source, &file("chunk_size")).value().filter(|bytes| *bytes > 0),
         degraded: read::number(source, &file("degraded")).value(),
-        // While it is reshaped, the number before stands behind in brackets.
+        // During a reshape the previous number follows in brackets.
         raid_disks: read::parsed(source, &file("raid_disks"), first_number),
         layout: read::parsed(source, &file("layout"), first_number),
         metadata_version: text("metadata_version"),

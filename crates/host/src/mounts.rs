@@ -1,31 +1,30 @@
-//! What is mounted.
+//! Lists mounts.
 
 use iodyno_model::Mount;
 
 use crate::read;
 use crate::source::Source;
 
-/// A mount, with what finds the block device under it.
+/// A mount, with what identifies the block device below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountPoint {
     /// Mount point, file system and options.
     pub mount: Mount,
-    /// Device number, major, as `stat` gives it for files on it; 0 where the
-    /// file system has an anonymous device (btrfs, tmpfs, network).
+    /// Device number, major, as `stat` gives it for files on it; 0 for file systems with an
+    /// anonymous device (btrfs, tmpfs, network).
     pub major: u32,
     /// Device number, minor.
     pub minor: u32,
-    /// The part of the file system that is mounted, `/` for all of it.
+    /// Mounted part of the file system, `/` for all of it.
     pub root: String,
-    /// What is mounted, as the file system says: `/dev/nvme0n1p2`, `tmpfs`.
+    /// Source of the mount as the file system gives it: `/dev/nvme0n1p2`, `tmpfs`.
     pub source: String,
 }
 
-/// All mounts in the order of mounting (the last one at a mount point is what
-/// is seen there): those that this process sees, then those of init's mount
-/// namespace that it does not see, as far as it may read them (proc(5),
-/// /proc/PID/mountinfo). Mount points are as the kernel gives them and may
-/// hold any character.
+/// Lists all mounts in the order of mounting (the last one at a mount point hides the others):
+/// those visible to this process, then those of init's mount namespace that are not, as far as
+/// readable (proc(5), /proc/PID/mountinfo). Mount points are as the kernel gives them and may
+/// contain any character.
 pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
     let mut mounts: Vec<MountPoint> = Vec::new();
     for process in ["self", "1"] {
@@ -43,7 +42,7 @@ pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
     mounts
 }
 
-/// `id parent major:minor root at options [optional…] - type source super-options`
+/// Parses `id parent major:minor root at options [optional…] - type source super-options`.
 fn parse(line: &str) -> Option<MountPoint> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
@@ -65,7 +64,7 @@ fn parse(line: &str) -> Option<MountPoint> {
     })
 }
 
-/// The options of mount and superblock, each once.
+/// Options of mount and superblock, each once.
 fn merged(per_mount: &str, per_superblock: &str) -> String {
     let mut options: Vec<String> = Vec::new();
     for option in per_mount.split(',').chain(per_superblock.split(',')) {

@@ -1,4 +1,4 @@
-//! Which processes have devices and files open.
+//! Finds processes that have devices and files open.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -8,27 +8,25 @@ use iodyno_model::Use;
 use crate::read;
 use crate::source::{FileId, Source};
 
-/// What the kernel calls its first PID namespace, which sees all processes
-/// (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+/// The kernel's name of its initial PID namespace, which sees all processes (PROC_PID_INIT_INO in
+/// include/linux/proc_ns.h).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Who has files open, and who could not be looked at.
+/// Processes that have files open, and the limits of the search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Openers {
-    /// Each file that another process has open or mapped, once for each
-    /// process, by process id.
+    /// Each file that another process has open or mapped, once for each process, by process id.
     pub found: Vec<(FileId, Use)>,
-    /// So many processes may not be looked at: those of other users, where
-    /// this one has no privileges.
+    /// Number of processes that could not be examined: those of other users, without privileges.
     pub unreadable: usize,
-    /// There may be processes that are not even listed: this one is in a PID
-    /// namespace of its own, or /proc is mounted with `hidepid`.
+    /// True if processes may not even be listed: this one is in a PID namespace of its own, or
+    /// /proc is mounted with `hidepid`.
     pub hidden: bool,
 }
 
-/// The other processes that have one of `wanted` open, or mapped and closed
-/// since. A file that is registered with an io_uring and closed since is not
-/// seen. Walks all of /proc: not part of a snapshot.
+/// Finds the other processes that have one of `wanted` open, or mapped and closed since. A file
+/// registered with an io_uring and closed since is not seen. Walks all of /proc: not part of a
+/// snapshot.
 pub fn openers(source: &dyn Source, wanted: &[FileId]) -> Openers {
     let myself = source.link("/proc/self").ok().and_then(|pid| pid.parse::<u32>().ok());
     let names = source.list("/proc").unwrap_or_default();
@@ -56,10 +54,10 @@ pub fn openers(source: &dyn Source, wanted: &[FileId]) -> Openers {
     openers
 }
 
-/// What a process has open; nothing of one that has ended.
+/// Files that a process has open; none if it has ended.
 ///
 /// # Errors
-/// This process may not look at it.
+/// Permission denied.
 fn open_by(source: &dyn Source, pid: u32) -> io::Result<HashSet<FileId>> {
     let descriptors = |folder: String| match source.list(&folder) {
         Ok(names) => Ok(names.into_iter().map(|name| format!("{folder}/{name}")).collect()),
@@ -69,7 +67,7 @@ fn open_by(source: &dyn Source, pid: u32) -> io::Result<HashSet<FileId>> {
     };
     let mut paths: Vec<String> = descriptors(format!("/proc/{pid}/fd"))?;
     if paths.is_empty() {
-        // Where its first thread has ended, the others still have it all.
+        // If its first thread has ended, the others still have the files.
         for thread in source.list(&format!("/proc/{pid}/task")).unwrap_or_default() {
             paths.extend(descriptors(format!("/proc/{pid}/task/{thread}/fd"))?);
         }
@@ -77,8 +75,8 @@ fn open_by(source: &dyn Source, pid: u32) -> io::Result<HashSet<FileId>> {
     Ok(paths.iter().filter_map(|path| source.file_id(path).ok()).collect())
 }
 
-/// What a process has mapped. `known` has what was found of other processes,
-/// by what their maps call it: libraries are mapped by them all.
+/// Files that a process has mapped. `known` caches the results of other processes by device and
+/// inode in their maps: all of them map libraries.
 fn mapped_by(
     source: &dyn Source,
     pid: u32,
@@ -95,7 +93,7 @@ fn mapped_by(
         }
         let key = (device.to_owned(), inode.to_owned());
         let id = known.entry(key).or_insert_with(|| {
-            // The node's own inode stands in `maps`, not the device's number.
+            // `maps` has the node's own inode, not the device's number.
             let (begin, end) = range.split_once('-')?;
             let plain = |address: &str| address.trim_start_matches('0').to_owned();
             let link = format!("/proc/{pid}/map_files/{}-{}", plain(begin), plain(end));

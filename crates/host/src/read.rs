@@ -1,4 +1,4 @@
-//! From files to facts.
+//! Reads files as facts.
 
 use std::io;
 use std::str::FromStr;
@@ -7,19 +7,19 @@ use iodyno_model::Fact;
 
 use crate::source::Source;
 
-/// More than any file of sysfs or procfs that is read here has; a bound all the same.
+/// Limit of files read from sysfs and procfs, bytes: more than any has.
 pub(crate) const MOST_BYTES: usize = 16 << 20;
 
-/// An attribute of sysfs has at most one page.
+/// Limit of a sysfs attribute, bytes, which has at most one page.
 const ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// A whole file as text; bytes that are not UTF-8 are replaced.
+/// Reads a whole file as text; bytes that are not UTF-8 are replaced.
 pub(crate) fn whole(source: &dyn Source, path: &str) -> io::Result<String> {
     let bytes = source.read(path, MOST_BYTES)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A file of one value, cleaned; an empty one is absent.
+/// Reads a file with one value, cleaned; an empty one is absent.
 pub(crate) fn text(source: &dyn Source, path: &str) -> Fact<String> {
     match source.read(path, ATTRIBUTE_BYTES) {
         Ok(bytes) => match clean(&String::from_utf8_lossy(&bytes)) {
@@ -30,8 +30,7 @@ pub(crate) fn text(source: &dyn Source, path: &str) -> Fact<String> {
     }
 }
 
-/// A file of one value that `parse` understands; `None` from it means that the
-/// text makes no sense.
+/// Reads a file with one value and parses it; `None` from `parse` means invalid text.
 pub(crate) fn parsed<T>(
     source: &dyn Source,
     path: &str,
@@ -40,7 +39,7 @@ pub(crate) fn parsed<T>(
     understood(text(source, path), parse)
 }
 
-/// A text as what `parse` makes of it.
+/// Parses a text.
 pub(crate) fn understood<T>(text: Fact<String>, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
     text.and_then(|text| match parse(&text) {
         Some(value) => Fact::Read(value),
@@ -48,20 +47,19 @@ pub(crate) fn understood<T>(text: Fact<String>, parse: impl FnOnce(&str) -> Opti
     })
 }
 
-/// A file of one decimal number.
+/// Reads a file with one decimal number.
 pub(crate) fn number<T: FromStr>(source: &dyn Source, path: &str) -> Fact<T> {
     parsed(source, path, |text| text.parse().ok())
 }
 
-/// The NUMA node of a device at a path of sysfs.
+/// NUMA node of a device, by its path in sysfs.
 pub(crate) fn numa_node(source: &dyn Source, path: &str) -> Fact<u32> {
     let node = number::<i64>(source, &format!("{path}/numa_node"));
-    // -1: the platform does not say.
+    // -1: not reported by the platform.
     node.and_then(|node| u32::try_from(node).map_or(Fact::Absent, Fact::Read))
 }
 
-/// `mq-deadline kyber [none]`: the one in brackets; what knows one alone writes
-/// it without.
+/// Selected word of `mq-deadline kyber [none]`; a single choice has no brackets.
 pub(crate) fn chosen(text: &str) -> Option<String> {
     match text.split_once('[') {
         Some((_, rest)) => rest.split_once(']').map(|(chosen, _)| chosen.to_owned()),
@@ -69,31 +67,31 @@ pub(crate) fn chosen(text: &str) -> Option<String> {
     }
 }
 
-/// Why nothing was read.
+/// Converts an error to the fact that nothing was read.
 pub(crate) fn unknown<T>(error: &io::Error) -> Fact<T> {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Fact::Absent,
         io::ErrorKind::PermissionDenied => Fact::NeedsRoot,
-        // A device that went between listing and reading.
+        // A device that vanished between listing and reading.
         _ if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO)) => Fact::Absent,
         _ => Fact::Unreadable(clean(&error.to_string())),
     }
 }
 
-/// What is known, else what the alternative knows.
+/// `first` if known, else `second` if known, else `first`.
 pub(crate) fn or_else<T>(first: Fact<T>, second: impl FnOnce() -> Fact<T>) -> Fact<T> {
     if first.get().is_some() {
         return first;
     }
     match second() {
         known @ (Fact::Read(_) | Fact::Stated(_)) => known,
-        // The first says best why.
+        // The first has the better reason.
         _ => first,
     }
 }
 
-/// `text` without control and invisible formatting characters (a device could
-/// turn a terminal or a page upside down with them), trimmed.
+/// Trims `text` and removes control and invisible formatting characters, with which a device could
+/// garble a terminal or a page.
 pub(crate) fn clean(text: &str) -> String {
     let harmless = |c: &char| {
         !c.is_control()
@@ -107,13 +105,13 @@ pub(crate) fn clean(text: &str) -> String {
         .to_owned()
 }
 
-/// Enough of a text to recognise it.
+/// Shortens a text enough to recognize it.
 fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// A list of CPUs or nodes, `0-3,8,10-11`; `None` where it is not one. Ranges
-/// past 65536 are not believed: no kernel has as many CPUs.
+/// Parses a list of CPUs or nodes, `0-3,8,10-11`; `None` if invalid. Numbers above 65536 are
+/// rejected: no kernel has as many CPUs.
 pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
@@ -129,12 +127,12 @@ pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(numbers)
 }
 
-/// The last part of a path.
+/// Last component of a path.
 pub(crate) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// `\040` and the like as procfs writes blanks in paths.
+/// Undoes procfs's escapes in paths, such as `\040` for a blank.
 pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

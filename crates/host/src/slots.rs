@@ -1,4 +1,4 @@
-//! PCIe slots that the platform names, and whether something is in them.
+//! Reads PCIe slots named by the platform, and whether they are occupied.
 
 use iodyno_model::{Fact, Slot};
 
@@ -6,11 +6,10 @@ use crate::pci::{self, Config, Function};
 use crate::read;
 use crate::source::Source;
 
-/// PCI-to-PCI bridge: ports of all kinds.
+/// PCI class of a PCI-to-PCI bridge: ports of all kinds.
 const BRIDGE: u32 = 0x0604;
 
-/// The platform's slots as pairs of address (`0000:05:00`, without function)
-/// and name.
+/// The platform's slots as pairs of address (`0000:05:00`, without function) and name.
 pub(crate) fn named(source: &dyn Source) -> Vec<(String, String)> {
     let names = source.list("/sys/bus/pci/slots").unwrap_or_default();
     let slot = |name: String| {
@@ -20,8 +19,8 @@ pub(crate) fn named(source: &dyn Source) -> Vec<(String, String)> {
     names.into_iter().filter_map(slot).collect()
 }
 
-/// The slots with what their ports say. The port of a slot is the bridge
-/// whose secondary bus is the slot's.
+/// Reads the slots with the state of their ports. The port of a slot is the bridge whose secondary
+/// bus is the slot's.
 pub(crate) fn read(
     source: &dyn Source,
     named: &[(String, String)],

@@ -1,4 +1,4 @@
-//! The machine at one moment.
+//! Takes a snapshot of the machine.
 
 use iodyno_model::{BlockDevice, Host};
 
@@ -10,8 +10,8 @@ use crate::{
     subsystems, system,
 };
 
-/// Reads the machine. Never fails: what cannot be read is a fact that says so,
-/// and what vanishes while it is read is left out.
+/// Reads the machine. Never fails: unreadable values are facts with a reason, and what vanishes
+/// meanwhile is omitted.
 pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
     let mut blocks = block::read(source);
     in_use::complete(source, &mut blocks);

@@ -1,4 +1,4 @@
-//! The one way to facts about the machine.
+//! The only access to facts about the machine.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use iodyno_files::FileError;
 use iodyno_model::BackingFile;
 
-/// How deep a snapshot looks.
+/// Depth of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// No command reaches a drive, temperatures included, which the kernel
-    /// asks the drive for: for use while latencies are measured.
+    /// Sends no command to a drive; skips temperatures as well, since the kernel asks the drive for
+    /// them: for use while latencies are measured.
     Quick,
-    /// All, by admin commands too where they are allowed.
+    /// Reads everything, with admin commands where permitted.
     Full,
 }
 
@@ -25,7 +25,7 @@ pub enum AdminRead {
     IdentifyNamespace(u32),
     /// SMART / Health Information of the controller (log page 02h), 512 bytes.
     Health,
-    /// Ids of the namespaces that are attached to the controller (CNS 02h), 4096 bytes.
+    /// Ids of the namespaces attached to the controller (CNS 02h), 4096 bytes.
     ActiveNamespaces,
     /// Ids of all namespaces of the NVM subsystem (CNS 10h), 4096 bytes.
     AllocatedNamespaces,
@@ -33,21 +33,20 @@ pub enum AdminRead {
     AttachedControllers(u32),
     /// Sanitize Status (log page 81h), 512 bytes.
     SanitizeStatus,
-    /// The power state now (Get Features 02h): the answer's dword 0, 4 bytes.
+    /// Current power state (Get Features 02h): dword 0 of the answer, 4 bytes.
     PowerState,
-    /// Whether the controller may change it itself (Get Features 0Ch): the
-    /// answer's dword 0, 4 bytes.
+    /// Autonomous power state transition (Get Features 0Ch): dword 0 of the answer, 4 bytes.
     AutonomousPowerStates,
-    /// Whether the volatile write cache is on (Get Features 06h): the answer's dword 0, 4 bytes.
+    /// Volatile write cache enable (Get Features 06h): dword 0 of the answer, 4 bytes.
     VolatileWriteCache,
-    /// The vendors' UUIDs that the controller knows (Identify, CNS 17h), 4096 bytes.
+    /// UUID List of the controller (Identify, CNS 17h), 4096 bytes.
     UuidList,
-    /// SMART / Health Information Extended of OCP (log page C0h), 512 bytes,
-    /// which this index of the UUID list says is OCP's.
+    /// SMART / Health Information Extended of OCP (log page C0h), 512 bytes, with OCP's index in
+    /// the UUID List.
     OcpHealth(u8),
-    /// Latency Monitor of OCP (log page C3h), 512 bytes, likewise.
+    /// Latency Monitor of OCP (log page C3h), 512 bytes, with OCP's index in the UUID List.
     LatencyMonitor(u8),
-    /// What a volume of Amazon's counts of its limits (log page D0h), of this many bytes.
+    /// Limit counters of an Amazon volume (log page D0h), of this many bytes.
     VolumeLimits(u16),
 }
 
@@ -69,10 +68,9 @@ impl AdminRead {
         }
     }
 
-    /// Where a captured machine keeps the answer: `/ioctl/nvme0.idctrl`,
-    /// `/ioctl/nvme0n1.idns` (the number behind `n` is the namespace id, not
-    /// the block device's), `/ioctl/nvme0.smart`. A capture has none of those
-    /// that only writing or a purge asks for.
+    /// Path of the answer in a captured machine: `/ioctl/nvme0.idctrl`, `/ioctl/nvme0n1.idns` (the
+    /// number after `n` is the namespace id, not the block device's), `/ioctl/nvme0.smart`. A
+    /// capture lacks the answers that only writing or a purge requests.
     pub fn path(self, controller: &str) -> String {
         match self {
             Self::IdentifyController => format!("/ioctl/{controller}.idctrl"),
@@ -93,90 +91,87 @@ impl AdminRead {
     }
 }
 
-/// Which file a path or a descriptor leads to, whatever it is called there.
+/// Identity of the file that a path or descriptor leads to, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileId {
     /// A block device, by its number (major, minor).
     Block(u32, u32),
     /// A character device, by its number (major, minor).
     Character(u32, u32),
-    /// Anything else, by its file system and its place there.
+    /// Any other file, by file system and inode.
     Inode {
-        /// Device number of the file system, as stat(2) gives it.
+        /// Device number of the file system, as in stat(2).
         device: u64,
         /// Inode number.
         inode: u64,
     },
 }
 
-/// Reads sysfs, procfs and NVMe admin data, of this machine or of a captured
-/// one. Paths are absolute, as on the machine itself; symbolic links in them
-/// are followed. Errors are the kernel's: `NotFound` where there is nothing,
-/// `PermissionDenied` where only root may read.
+/// Reads sysfs, procfs and NVMe admin data of this machine or of a captured one. Paths are
+/// absolute, as on the machine itself; symbolic links in them are followed. Errors are the
+/// kernel's: `NotFound` for missing files, `PermissionDenied` where only root may read.
 pub trait Source: Send + Sync {
-    /// At most `limit` bytes from the beginning of a file.
+    /// Reads at most `limit` bytes from the beginning of a file.
     fn read(&self, path: &str, limit: usize) -> io::Result<Vec<u8>>;
 
-    /// The names in a directory, sorted.
+    /// Lists the names in a directory, sorted.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
 
-    /// Where the symbolic link at `path` points, as written in it.
+    /// Target of the symbolic link at `path`, as written in it.
     fn link(&self, path: &str) -> io::Result<String>;
 
-    /// `path` without symbolic links.
+    /// Resolves the symbolic links in `path`.
     fn real_path(&self, path: &str) -> io::Result<String>;
 
-    /// Device number (major, minor) of the block device whose node is, or
-    /// which a descriptor in `/proc/PID/fd` has open, at `path`; `NotFound`
-    /// where it is something else.
+    /// Device number (major, minor) of the block device whose node is at `path`, or that a
+    /// descriptor in `/proc/PID/fd` has open; `NotFound` for anything else.
     fn block_number(&self, path: &str) -> io::Result<(u32, u32)>;
 
-    /// Which file is, or which a descriptor in `/proc/PID/fd` has open, at
-    /// `path`. No file server is asked. A captured machine knows block devices only.
+    /// Identity of the file at `path`, or that a descriptor in `/proc/PID/fd` has open. Sends no
+    /// request to a file server. A captured machine knows only block devices.
     fn file_id(&self, path: &str) -> io::Result<FileId> {
         self.block_number(path).map(|(major, minor)| FileId::Block(major, minor))
     }
 
-    /// The answer to an admin command of the controller (`nvme0`).
+    /// Sends an admin command to the controller (`nvme0`) and returns the answer.
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>>;
 
-    /// The table of a device-mapper device (`dm-0`, with its number), a line
-    /// for each segment: where it begins and its length in sectors, the
-    /// target's kind, and of `linear` and `striped` its arguments. Those of
-    /// other kinds may hold keys, and are never asked for. Root only.
+    /// Table of a device-mapper device (`dm-0`, with its number), a line for each segment: start
+    /// and length in sectors, target type, and the arguments of `linear` and `striped`. Those of
+    /// other types may contain keys and are never requested. Root only.
     fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String>;
 
-    /// What a bound loop device (`loop0`, with its number) lies on. Only for
-    /// users who may open the device.
+    /// Backing file of a bound loop device (`loop0`, with its number). Only for users who may open
+    /// the device.
     fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile>;
 
-    /// When the facts are from, ns since 1970 UTC.
+    /// Time of the facts, ns since 1970 UTC.
     fn taken_ns(&self) -> i64;
 }
 
-/// A captured machine that cannot be opened or written.
+/// Error of opening or writing a captured machine.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// Neither a captured folder nor a captured file.
     #[error("captured machine {}: {error}; name what `iodyno capture` wrote", path.display())]
     Open {
-        /// What was opened.
+        /// Path that was opened.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// A captured file, or the folder's list, that is not JSON of the known form.
+    /// A captured file, or the folder's list, is not JSON of the known form.
     #[error("captured machine {}: {error}; capture it again", path.display())]
     Parse {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// Error with its position.
         error: serde_json::Error,
     },
     /// It has neither /sys nor /proc.
     #[error("{} holds no captured machine: it has neither sys nor proc", path.display())]
     Empty {
-        /// What was opened.
+        /// Path that was opened.
         path: PathBuf,
     },
     /// The capture cannot be written.
@@ -184,10 +179,10 @@ pub enum SourceError {
     Write {
         /// File or folder that failed.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// A file of the capture must not be written where it should be.
+    /// A file of the capture must not be written at its path.
     #[error(transparent)]
     File(#[from] FileError),
 }

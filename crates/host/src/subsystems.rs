@@ -1,4 +1,4 @@
-//! NVMe subsystems.
+//! Reads NVMe subsystems.
 
 use iodyno_model::{Subsystem, natural};
 
@@ -7,7 +7,7 @@ use crate::source::Source;
 
 const SUBSYSTEMS: &str = "/sys/class/nvme-subsystem";
 
-/// All of them, in natural order.
+/// Reads all subsystems, in natural order.
 pub(crate) fn read(source: &dyn Source) -> Vec<Subsystem> {
     let mut names = source.list(SUBSYSTEMS).unwrap_or_default();
     names.sort_by_key(|name| natural(name));

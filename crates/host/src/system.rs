@@ -1,4 +1,4 @@
-//! The system around the drives: DMI, kernel, memory, limits, drivers.
+//! Reads the system around the drives: DMI, kernel, memory, limits, drivers.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use iodyno_model::{Bytes, Driver, Fact, Kernel, Limits, System};
 use crate::read;
 use crate::source::Source;
 
-/// Modules that serve storage, in the order of the I/O's way.
+/// Storage modules, in the order of the I/O path.
 const STORAGE_MODULES: [&str; 30] = [
     "nvme",
     "nvme_core",
@@ -41,7 +41,7 @@ const STORAGE_MODULES: [&str; 30] = [
     "zfs",
 ];
 
-/// Maker, product and BIOS.
+/// Reads vendor, product and BIOS.
 pub(crate) fn dmi(source: &dyn Source) -> System {
     let field = |file| read::text(source, &format!("/sys/class/dmi/id/{file}"));
     System {
@@ -56,7 +56,7 @@ pub(crate) fn hostname(source: &dyn Source) -> Fact<String> {
     read::text(source, "/proc/sys/kernel/hostname")
 }
 
-/// Parameters of modules that latencies and queues depend on.
+/// Module parameters that affect latencies and queues.
 const PARAMETERS: [(&str, &str); 11] = [
     ("nvme", "io_queue_depth"),
     ("nvme", "poll_queues"),
@@ -71,7 +71,7 @@ const PARAMETERS: [(&str, &str); 11] = [
     ("pcie_aspm", "policy"),
 ];
 
-/// As `module.name`; those that are not there or not readable are left out.
+/// Reads parameters as `module.name`; missing or unreadable ones are omitted.
 fn parameters(source: &dyn Source) -> BTreeMap<String, String> {
     let read = |(module, name): &(&str, &str)| {
         let path = format!("/sys/module/{module}/parameters/{name}");
@@ -143,7 +143,7 @@ pub(crate) fn limits(source: &dyn Source) -> Limits {
     }
 }
 
-/// `Max locked memory  SOFT  HARD  bytes`; unlimited is absent.
+/// Soft limit of `Max locked memory  SOFT  HARD  bytes`; unlimited is absent.
 fn memlock(source: &dyn Source) -> Fact<u64> {
     let text = match read::whole(source, "/proc/self/limits") {
         Ok(text) => text,
@@ -160,7 +160,7 @@ fn memlock(source: &dyn Source) -> Fact<u64> {
     }
 }
 
-/// The storage drivers that are loaded or built in.
+/// Storage drivers that are loaded or built in.
 pub(crate) fn drivers(source: &dyn Source) -> Vec<Driver> {
     let loaded = source.list("/sys/module").unwrap_or_default();
     let driver = |name: &&str| Driver {
@@ -169,7 +169,7 @@ pub(crate) fn drivers(source: &dyn Source) -> Vec<Driver> {
         out_of_tree: match source.read(&format!("/sys/module/{name}/taint"), 64) {
             // Letters, O among them (kernel documentation, admin-guide/tainted-kernels).
             Ok(flags) => Fact::Read(flags.contains(&b'O')),
-            // What is built in has no such file, and is of the tree.
+            // Built-in drivers have no such file and are in-tree.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Fact::Read(false),
             Err(error) => read::unknown(&error),
         },

@@ -1,24 +1,23 @@
-//! Temperature through the kernel's hwmon.
+//! Reads temperatures through the kernel's hwmon.
 
 use iodyno_model::{ABSOLUTE_ZERO_C, Fact, HealthLog, IdentifyController, Temperature};
 
 use crate::read;
 use crate::source::Source;
 
-/// The composite temperature of a controller (`nvme0`) now, °C; `None` where
-/// the kernel does not offer it. Reading makes the kernel send an admin
-/// command: not while single latencies are measured.
+/// Current composite temperature of a controller (`nvme0`), °C; `None` if the kernel does not offer
+/// it. Reading makes the kernel send an admin command: do not use while single latencies are
+/// measured.
 pub fn temperature_c(source: &dyn Source, controller: &str) -> Option<f32> {
     let controller = format!("/sys/class/nvme/{controller}");
     let folder = hwmon(source, &controller, &source.list(&controller).ok()?)?;
     degrees(source, &format!("{folder}/temp1_input")).value().map(|degrees| degrees as f32)
 }
 
-/// The composite temperature and its levels, of a controller whose folder
-/// holds `names`.
+/// Composite temperature and thresholds of a controller whose folder contains `names`.
 pub(crate) fn read(source: &dyn Source, controller: &str, names: &[String]) -> Fact<Temperature> {
     let Some(folder) = hwmon(source, controller, names) else { return Fact::Absent };
-    // The kernel gives its limits, 0 K and beyond 300 °C, for levels that are not set.
+    // For unset thresholds the kernel gives its limits, 0 K and beyond 300 °C.
     let level = |file| {
         let level = degrees(source, &format!("{folder}/{file}")).value();
         level.filter(|level| (0.0..300.0).contains(level))
@@ -30,18 +29,18 @@ pub(crate) fn read(source: &dyn Source, controller: &str, names: &[String]) -> F
     })
 }
 
-/// Millidegrees as °C; beyond what the field of the drive can say is refused.
+/// Reads millidegrees as °C; rejects values beyond the range of the drive's field.
 fn degrees(source: &dyn Source, path: &str) -> Fact<f64> {
     let degrees = read::parsed(source, path, |text| {
         let millidegrees: i64 = text.parse().ok()?;
         (-273_150..=65_535_000).contains(&millidegrees).then(|| millidegrees as f64 / 1000.0)
     });
-    // The kernel converts the 0 K of a drive that reports none, too.
+    // The kernel also converts the 0 K of a drive that reports none.
     degrees.and_then(|c| if c > ABSOLUTE_ZERO_C { Fact::Read(c) } else { Fact::Absent })
 }
 
-/// The hwmon folder: in the controller's, in `hwmon/` there, or, in older
-/// kernels, at the PCI function.
+/// The hwmon folder: in the controller's, in `hwmon/` there, or, on older kernels, at the PCI
+/// function.
 fn hwmon(source: &dyn Source, controller: &str, names: &[String]) -> Option<String> {
     let is_hwmon = |name: &&String| {
         name.strip_prefix("hwmon").is_some_and(|number| number.parse::<u32>().is_ok())
@@ -57,8 +56,8 @@ fn hwmon(source: &dyn Source, controller: &str, names: &[String]) -> Option<Stri
     })
 }
 
-/// The same from the health log and Identify Controller, which give K. 0 K is
-/// "not reported" (Base Specification 2.0, figures 207 and 275).
+/// Temperature from the health log and Identify Controller, in K. 0 K means "not reported" (Base
+/// Specification 2.0, figures 207 and 275).
 pub(crate) fn from_health(
     identify: &Fact<IdentifyController>,
     health: &Fact<HealthLog>,

@@ -1,9 +1,8 @@
-//! Disks of clouds and hypervisors that report as NVMe drives.
+//! Recognizes disks of clouds and hypervisors that report as NVMe drives.
 
-/// The beginning of a model string, and whose disk it is. Sources: AWS "Amazon
-/// EBS volumes and NVMe" and "SSD instance store volumes"; Microsoft "Azure
-/// NVMe overview"; Google "Local SSD: device names" (`nvme_card`); QEMU
-/// hw/nvme/ctrl.c; VirtualBox DevNVMe; VMware "Virtual NVMe controller".
+/// Prefix of the model string, and the disk's name. Sources: AWS "Amazon EBS volumes and NVMe" and
+/// "SSD instance store volumes"; Microsoft "Azure NVMe overview"; Google "Local SSD: device names"
+/// (`nvme_card`); QEMU hw/nvme/ctrl.c; VirtualBox DevNVMe; VMware "Virtual NVMe controller".
 const KNOWN: [(&str, &str); 9] = [
     ("Amazon Elastic Block Store", "Amazon EBS volume"),
     ("Amazon EC2 NVMe Instance Storage", "Amazon EC2 instance storage"),
@@ -16,8 +15,7 @@ const KNOWN: [(&str, &str); 9] = [
     ("ORCL-VBOX-NVME", "VirtualBox"),
 ];
 
-/// Which cloud's or hypervisor's disk a controller with this model string is;
-/// `None` for a drive.
+/// Name of the cloud's or hypervisor's disk with this model string; `None` for a physical drive.
 pub fn virtual_disk(model: &str) -> Option<&'static str> {
     KNOWN.iter().find(|(prefix, _)| model.starts_with(prefix)).map(|(_, name)| *name)
 }

@@ -1,4 +1,4 @@
-//! What a drive says of itself while it works, without waking one that sleeps.
+//! Reads a drive's temperature and health while it works, without waking a sleeping one.
 
 use iodyno_model::{ABSOLUTE_ZERO_C, HealthLog};
 
@@ -7,17 +7,17 @@ use crate::read;
 use crate::source::{AdminRead, Source};
 use crate::temperature::temperature_c;
 
-/// What a controller says of itself now.
+/// Current state that a controller reports.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Vitals {
-    /// Composite temperature, °C; `None`: not reported.
+    /// Composite temperature, °C; `None` if not reported.
     pub temperature_c: Option<f64>,
     /// The SMART / Health log; root only.
     pub health: Option<HealthLog>,
 }
 
-/// Asks a controller (`nvme0`), with one or two admin commands. One that may sleep is not asked, so
-/// that it sleeps on: `None`. `is_idle`: it has had nothing to do for a while.
+/// Queries a controller (`nvme0`) with one or two admin commands. Returns `None` without asking if
+/// it may sleep, so as not to wake it. `is_idle`: it has had nothing to do for a while.
 pub fn vitals(source: &dyn Source, controller: &str, is_idle: bool) -> Option<Vitals> {
     if may_sleep(source, controller, is_idle) {
         return None;
@@ -30,9 +30,9 @@ pub fn vitals(source: &dyn Source, controller: &str, is_idle: bool) -> Option<Vi
     Some(Vitals { temperature_c: of_log.or_else(of_kernel), health })
 }
 
-/// Whether a command might wake it: the kernel has put its function to sleep (D3), or it may sleep by
-/// itself (APST), which drives do that have nothing to do. The kernel shows the tolerated latency
-/// only of drives with APST; 0 switches that off (nvme_configure_apst in drivers/nvme/host/core.c).
+/// True if a command might wake it: the kernel has suspended its function (D3), or it may sleep by
+/// itself (APST) because it is idle. The kernel shows the tolerated latency only for drives with
+/// APST; 0 disables it (nvme_configure_apst in drivers/nvme/host/core.c).
 fn may_sleep(source: &dyn Source, controller: &str, is_idle: bool) -> bool {
     let of =
         |file: &str| read::text(source, &format!("/sys/class/nvme/{controller}/{file}")).value();

@@ -1,5 +1,5 @@
-//! What rules ask beyond what a drive is: interrupts, translation, power,
-//! paths, arrays, tables and file systems.
+//! Facts that rules use beyond drives: interrupts, translation, power, paths, arrays, tables and
+//! file systems.
 
 mod support;
 
@@ -74,13 +74,13 @@ fn translation_is_told_as_far_as_the_kernel_tells() {
     assert_eq!(full(&one_drive()).drives[0].iommu, Fact::Absent);
 }
 
-/// Identify Controller with what is asked further.
+/// Identify Controller page that announces further commands.
 fn identify(uuid_list: bool, power_states: u8, autonomous: bool) -> Vec<u8> {
     let mut page = vec![0_u8; 4096];
     page[97] = u8::from(uuid_list) << 1;
     page[263] = power_states;
     page[265] = u8::from(autonomous);
-    // 25 W; 8.25 W; 0.05 W, not operational, 8 ms to leave it.
+    // 25 W; 8.25 W; 0.05 W, non-operational, exit latency 8 ms.
     page[2048..2050].copy_from_slice(&2500_u16.to_le_bytes());
     page[2080..2082].copy_from_slice(&825_u16.to_le_bytes());
     page[2112..2114].copy_from_slice(&500_u16.to_le_bytes());
@@ -156,11 +156,11 @@ fn power_states_and_the_logs_of_data_centers_are_read() {
         })
     );
 
-    // Another vendor's page of the same number.
+    // Another vendor's page with the same number.
     let other = full(&machine.clone().bytes("/ioctl/nvme0.ocpsmart", &[1; 512]));
     assert!(matches!(other.drives[0].ocp_health, Fact::Unreadable(_)));
 
-    // A quick look asks nothing.
+    // A quick snapshot sends no commands.
     let quick = snapshot(&machine.open(), Depth::Quick);
     assert_eq!(quick.drives[0].power_state, Fact::NotAsked);
     assert_eq!(quick.drives[0].ocp_health, Fact::NotAsked);
@@ -177,7 +177,7 @@ fn a_drive_is_not_asked_what_it_does_not_know() {
     let asked = source.commands.into_inner().unwrap();
     assert_eq!(asked, ["/ioctl/nvme0.idctrl", "/ioctl/nvme0.smart", "/ioctl/nvme0n1.idns"]);
 
-    // Without OCP in the list of UUIDs nothing more is asked either.
+    // Without OCP in the UUID List its pages are not requested either.
     let machine = one_drive()
         .bytes("/ioctl/nvme0.idctrl", &identify(true, 0, false))
         .bytes("/ioctl/nvme0.uuids", &[0; 4096]);
@@ -342,7 +342,7 @@ fn who_may_not_read_superblocks_and_tables_learns_what_mounts_say() {
     assert_eq!(file_system.stripe_unit_bytes, Fact::Read(128 << 10));
     assert_eq!(file_system.stripe_width_bytes, Fact::Read(512 << 10));
 
-    // A device that waits is not read, nor one while latencies are measured.
+    // A suspended device is not read, nor any while latencies are measured.
     let path = "/sys/devices/virtual/block/dm-0/dm/suspended";
     let suspended = Watched::new(layers().file(path, "1\n").open());
     snapshot(&suspended, Depth::Full);
@@ -373,7 +373,7 @@ fn all_of_it_is_captured() {
         capture(&source, &to, false).unwrap();
         assert_eq!(snapshot(&Captured::open(&to).unwrap(), Depth::Full), full(&machine), "{name}");
     }
-    // What names a file system is masked with the rest.
+    // A file system's names are masked as well.
     let masked = folder.path().join("masked.json");
     capture(&source, &masked, true).unwrap();
     let text = std::fs::read_to_string(&masked).unwrap();
@@ -402,7 +402,7 @@ fn tables_full_of_garbage_are_survived() {
 
 #[test]
 fn a_drive_that_reports_no_temperature_has_none() {
-    // The kernel makes -273150 m°C of the 0 K that means "not reported".
+    // The kernel turns 0 K, "not reported", into -273150 m°C.
     let hwmon = format!("{DRIVE}/nvme/nvme0/hwmon1");
     let cold = |input: &str| {
         let machine = one_drive().file(&format!("{hwmon}/temp1_input"), input);
@@ -435,7 +435,7 @@ fn zones_sata_disks_and_write_caches_are_read() {
     let sda = host.block("sda").unwrap();
     assert_eq!((sda.zones(), sda.sata, sda.model.get().unwrap().as_str()), (None, true, "A DISK"));
     assert_eq!(host.drives[0].write_cache_on, Fact::Read(false));
-    // What has none is not asked.
+    // Drives without the page are not asked.
     page[525] = 0;
     let none = full(&one_drive().bytes("/ioctl/nvme0.idctrl", &page));
     assert_eq!(none.drives[0].write_cache_on, Fact::Absent);
@@ -471,7 +471,7 @@ fn volumes_of_amazon_are_asked_for_their_limits_and_no_other_drive_is() {
     assert!(matches!(full(&other).drives[0].volume_limits, Fact::Unreadable(_)));
     let quick = snapshot(&volume.open(), Depth::Quick);
     assert_eq!(quick.drives[0].volume_limits, Fact::NotAsked);
-    // A captured machine holds the page.
+    // A captured machine contains the page.
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("here");
     capture(&volume.open(), &to, false).unwrap();

@@ -1,4 +1,4 @@
-//! Garbage in every place: never a panic.
+//! Garbage in every file: never a panic.
 
 mod support;
 

@@ -1,6 +1,5 @@
-//! The captured machine of the lab, whose links, identities and pages are
-//! known: two Gen4 x4 drives behind one Gen4 x4 uplink, one Gen4 x4 drive
-//! trained to Gen3 x2, one Gen5 x4 drive.
+//! Snapshot of the lab's captured machine, whose links, identities and pages are known: two Gen4 x4
+//! drives behind one Gen4 x4 uplink, one Gen4 x4 drive trained to Gen3 x2, one Gen5 x4 drive.
 
 mod support;
 
@@ -14,14 +13,14 @@ fn lab() -> Captured {
     Captured::open(lab_file()).expect("the fixture is a captured machine")
 }
 
-/// What an ordinary user sees of the same machine.
+/// The same machine as seen by an unprivileged user.
 fn unprivileged() -> Captured {
     let mut machine = Machine::lab();
     for (path, entry) in &mut machine.0 {
         if path.starts_with("/ioctl/") {
             *entry = json!("denied");
         } else if path.ends_with("/config") {
-            // What is listed was not read: no port, no drive.
+            // Listed files were not read: no port, no drive.
             let Some(hex) = entry["bytes"]["hex"].as_str() else { continue };
             let hex = hex[..hex.len().min(128)].to_owned();
             *entry = json!({ "bytes": { "length": 64, "hex": hex } });
@@ -121,7 +120,7 @@ fn drives_are_identified() {
 
 #[test]
 fn a_log_page_is_read_at_the_right_offsets() {
-    // Every byte is its own offset; figure 207 says where the fields begin.
+    // Every byte is its own offset; figure 207 gives the fields' offsets.
     let page: Vec<u8> = (0..512).map(|i| i as u8).collect();
     let log = parse_health_log(&page).unwrap();
     let at = |offset: u8| u32::from_le_bytes([offset, offset + 1, offset + 2, offset + 3]);
@@ -177,13 +176,13 @@ fn every_file_is_read_once() {
     let elapsed = start.elapsed();
     let mut reads = source.reads.into_inner().unwrap();
     reads.sort();
-    // But a drive's model, which is its block device's model as well.
+    // Except a drive's model, which is its block device's as well.
     let twice: Vec<_> = reads
         .windows(2)
         .filter(|pair| pair[0] == pair[1] && !pair[0].ends_with("/model"))
         .collect();
     assert!(twice.is_empty(), "{twice:?} ({} reads in {elapsed:?})", reads.len());
-    // `list` has 50 ms for a machine: some 60 attributes for each drive leave room.
+    // `list` has 50 ms per machine: about 60 attributes per drive leave room.
     assert!(reads.len() < 100 * 4, "{} reads in {elapsed:?}", reads.len());
 }
 
@@ -198,7 +197,7 @@ fn a_capture_reads_as_the_machine_did() {
             assert_eq!(snapshot(&Captured::open(&to).unwrap(), Depth::Full), host);
         }
     }
-    // A capture of a capture is the same, byte by byte.
+    // A capture of a capture is identical, byte by byte.
     let again = folder.path().join("again.json");
     capture(&lab(), &again, false).unwrap();
     assert_eq!(

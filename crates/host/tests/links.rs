@@ -1,4 +1,4 @@
-//! What the registers of a link's two ends and the kernel's files say of it.
+//! Facts from the registers of a link's two ends and from the kernel's files.
 
 mod support;
 
@@ -47,7 +47,7 @@ fn registers_of_a_link_are_read_at_both_ends() {
     );
     assert_eq!(link.device.uncorrectable_errors, Fact::Read(3));
 
-    // Everybody may read what the kernel says of the link's rest.
+    // The kernel's link power states are readable by everybody.
     let user = machine.bytes(&format!("{DRIVE}/config"), &config(&[])[..64]);
     let host = full(&user);
     let link = host.link("0000:01:00.0").unwrap();
@@ -60,7 +60,7 @@ fn registers_of_a_link_are_read_at_both_ends() {
 fn registers_and_the_kernels_files_say_the_same_of_a_links_rest() {
     let seen = |machine: &Machine| full(machine).link("0000:01:00.0").unwrap().aspm.clone();
     let rest = |l0s, l1| Fact::Read(Aspm { l0s, l1 });
-    // Link Control of the port and of the drive; what the kernel makes of both.
+    // Link Control of the port and of the drive; the kernel's combination.
     for (port, drive, l0s, l1) in [
         (0, 0, 0, 0),
         (3, 3, 1, 1),
@@ -79,7 +79,7 @@ fn registers_and_the_kernels_files_say_the_same_of_a_links_rest() {
         assert_eq!(seen(&files), rest(l0s == 1, l1 == 1));
         assert_eq!(seen(&registers), seen(&files), "port {port}, drive {drive}");
     }
-    // A state that the link does not know has no file; one that is hidden is not off.
+    // An unsupported state has no file; an unreadable one is not off.
     let only_l0s = || one_drive().file(&format!("{DRIVE}/link/l0s_aspm"), "1\n");
     assert_eq!(seen(&only_l0s()), rest(true, false));
     let hidden = only_l0s()

@@ -1,4 +1,4 @@
-//! Machines that are hard to come by, made by hand.
+//! Rare machines, built by hand.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::Machine;
 const ROOT: &str = "/sys/devices/pci0000:00/0000:00:01.0";
 const DRIVE: &str = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
 
-/// One drive below a root port; `nvme0n1` is not made.
+/// One drive below a root port; `nvme0n1` is not created.
 fn one_drive(state: &str) -> Machine {
     Machine::default()
         .pci(ROOT, "0x060400\n", "16.0 GT/s PCIe\n", "4\n")
@@ -221,7 +221,7 @@ fn a_port_that_does_not_know_its_link_leaves_it_open() {
     assert_eq!(link.able(), None);
     assert_eq!(link.device.correctable_errors, Fact::Read(4));
     assert_eq!(link.device.uncorrectable_errors, Fact::Read(3));
-    // The port knows what the drive does not.
+    // The port reports what the drive does not.
     assert_eq!(link.current.value().unwrap().label(), "Gen4 x4");
 }
 
@@ -336,7 +336,7 @@ fn processes_that_are_not_listed_are_not_taken_for_none() {
     let hidden = |machine: Machine| openers(&machine.open(), &[]).hidden;
     let base = || Machine::default().directory("/sys");
     assert!(!hidden(base().directory("/proc/1/fd")));
-    // hidepid=2 lists only one's own.
+    // hidepid=2 lists only the user's own processes.
     assert!(hidden(base().directory("/proc/7/fd")));
     // A container.
     let contained = base().directory("/proc/1/fd").link("/proc/self/ns/pid", "pid:[4026532201]");
@@ -368,6 +368,6 @@ fn what_a_server_has_and_nobody_can_read_is_told() {
     assert_eq!(exports(&mounted().open()), Exports::default());
     let denied = mounted().denied(&format!("{NVMET}/nqn.a/namespaces/1/enable")).open();
     assert_eq!(exports(&denied).unreadable, [format!("{NVMET}/nqn.a/namespaces/1")]);
-    // Without the server there is nothing to be read.
+    // Without the server there is nothing to read.
     assert_eq!(exports(&Machine::default().directory("/sys").open()), Exports::default());
 }

@@ -1,5 +1,4 @@
-//! File systems that their own tools made with a stripe's geometry, and what
-//! is read of them.
+//! Reads file systems made by their own tools with a stripe geometry.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,7 +11,7 @@ use iodyno_host::{Depth, snapshot};
 use iodyno_model::{Fact, FileSystem};
 use support::Machine;
 
-/// The beginning of a sparse file of 1 GiB that `program` made a file system in.
+/// Beginning of a sparse file of 1 GiB in which `program` made a file system.
 fn made(program: &str, arguments: &[&str]) -> Vec<u8> {
     let image = tempfile::NamedTempFile::new().unwrap();
     image.as_file().set_len(1 << 30).unwrap();
@@ -28,7 +27,7 @@ fn made(program: &str, arguments: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// Such a file system, mounted without options that tell anything.
+/// Such a file system, mounted with options that reveal nothing.
 fn looked_at(kind: &str, bytes: &[u8]) -> FileSystem {
     let machine = Machine::default()
         .block("/sys/devices/virtual/block/md0", "9:0", 1 << 20)
@@ -44,7 +43,7 @@ fn geometry(of: &FileSystem) -> (Option<u32>, Option<u64>, Option<u64>) {
 
 #[test]
 fn ext4_tells_its_stride_and_its_stripe() {
-    // Chunks of 64 KiB on three data disks, in blocks of 4 KiB.
+    // 64 KiB chunks on three data disks, in blocks of 4 KiB.
     let options = ["-q", "-F", "-b", "4096", "-E", "stride=16,stripe_width=48"];
     let striped = looked_at("ext4", &made("mkfs.ext4", &options));
     assert_eq!(geometry(&striped), (Some(4096), Some(64 << 10), Some(192 << 10)));

@@ -1,4 +1,4 @@
-//! The tree of machines that are hard to come by, made by hand.
+//! Topology trees of rare machines, built by hand.
 
 mod support;
 
@@ -236,7 +236,7 @@ fn a_stack_names_no_device_of_the_machine() {
 
 #[test]
 fn circles_and_garbage_are_survived() {
-    // A device that says that it stands on itself, and two on each other.
+    // A device that claims to stand on itself, and two that stand on each other.
     let mut host = Host::default();
     let block = |name: &str, on: &str| iodyno_model::BlockDevice {
         name: name.into(),

@@ -9,7 +9,9 @@ pub fn natural(name: &str) -> Vec<(String, u64)> {
         let (word, numbered) = rest.split_at(digits);
         let end = numbered.find(|c: char| !c.is_ascii_digit()).unwrap_or(numbered.len());
         let (number, behind) = numbered.split_at(end);
-        parts.push((word.to_owned(), number.parse().unwrap_or_default()));
+        // A number beyond 64 bits sorts last, a word without one first.
+        let fallback = if number.is_empty() { 0 } else { u64::MAX };
+        parts.push((word.to_owned(), number.parse().unwrap_or(fallback)));
         rest = behind;
     }
     parts
@@ -24,5 +26,13 @@ mod tests {
         let mut names = ["nvme10", "nvme2", "nvme0n12", "sda", "nvme0", "nvme2n1", "nvme0n2"];
         names.sort_by_key(|name| natural(name));
         assert_eq!(names, ["nvme0", "nvme0n2", "nvme0n12", "nvme2", "nvme2n1", "nvme10", "sda"]);
+    }
+
+    #[test]
+    fn numbers_beyond_64_bits_sort_last() {
+        let mut names = ["loop18446744073709551616", "loop7", "loop", "loop18446744073709551614"];
+        names.sort_by_key(|name| natural(name));
+        let last = ["loop18446744073709551614", "loop18446744073709551616"];
+        assert_eq!(names, ["loop", "loop7", last[0], last[1]]);
     }
 }

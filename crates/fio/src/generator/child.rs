@@ -1,4 +1,4 @@
-//! fio as a child process: its reports as they come, and its end.
+//! Runs fio as a child process: its reports as they arrive, and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-/// What is kept of what fio says beside its reports, bytes.
+/// Limit of fio's other output that is kept, bytes.
 const WORDS_LIMIT: usize = 1 << 16;
 
-/// How long a killed fio may take to end.
+/// Time that a killed fio has to end.
 pub(super) const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// Becomes fio once a line comes in, and nothing if its end comes first.
+/// Shell script: runs fio after reading a line, exits at end of input.
 const GATE: &str = r#"read -r _ && exec "$@" </dev/null"#;
 
-/// Waits for the end of its input, which is ours or that of whoever has killed us; then it ends
-/// the fio with process id $1, if that still works on the job file $2, and its jobs, which are
-/// processes in sessions of their own. Stopped first, it makes no others meanwhile.
+/// Shell script: waits for the end of its input, which comes when iodyno ends or is killed; then
+/// kills the fio with process id $1, if that still works on the job file $2, and its jobs, which
+/// are processes in sessions of their own. fio is stopped first so that it forks no more.
 const WATCH: &str = r#"
 read -r _
 grep -qsF -- "$2" "/proc/$1/cmdline" || exit 0
@@ -31,40 +31,40 @@ until grep -qs '^State:.[TtZ]' "/proc/$1/status" || [ $((n += 1)) -gt 100 ]; do 
 kill -KILL $(cat /proc/"$1"/task/*/children) "$1"
 "#;
 
-/// A fio that runs. Dropped, it is killed; killed with -9 we are, it is as well.
+/// A running fio. It is killed on drop, and also if iodyno is killed with SIGKILL.
 pub(super) struct Fio {
     child: Child,
-    /// Kills fio if we cannot.
+    /// Kills fio if iodyno cannot.
     watch: Child,
     reports: Receiver<String>,
     words: Vec<JoinHandle<String>>,
     ended: bool,
 }
 
-/// What came from fio.
+/// Event from fio.
 pub(super) enum News {
     /// A whole report, in JSON.
     Report(String),
-    /// Nothing yet.
+    /// Timeout without a report.
     Nothing,
-    /// It has closed its output.
+    /// fio has closed its output.
     End,
 }
 
 /// How fio ended.
 pub(super) struct Ended {
-    /// `None`: it was killed, and did not even end of that.
+    /// Exit status; `None` if it was killed and still did not end.
     pub(super) status: Option<ExitStatus>,
-    /// What it said beside its reports.
+    /// Output other than reports.
     pub(super) words: String,
 }
 
 impl Fio {
-    /// Starts fio with these arguments, the last of which is its job file, in a
-    /// process group of its own, so that the terminal's Ctrl-C reaches it through us only.
+    /// Starts fio with these arguments, the last of which is its job file, in a process group of
+    /// its own, so that the terminal's Ctrl-C reaches it only through iodyno.
     ///
-    /// Who kills us kills no child of ours, and PR_SET_PDEATHSIG would reach fio but not its jobs.
-    /// So there is a process that notices our end by that of a pipe; it is there before fio is.
+    /// Killing iodyno kills no child of it, and PR_SET_PDEATHSIG would reach fio but not its jobs.
+    /// So a watching process notices iodyno's end by that of a pipe; it exists before fio does.
     pub(super) fn start(program: &Path, arguments: &[String]) -> std::io::Result<Self> {
         let mut child = shell(GATE)
             .arg(program)
@@ -95,7 +95,7 @@ impl Fio {
         let words = vec![
             std::thread::spawn(move || {
                 split_reports(stdout, |report| {
-                    // Nobody listens any more: read on, so that fio is not held up.
+                    // The receiver is gone: read on, so that fio does not block.
                     let _ = to.send(report);
                 })
             }),
@@ -104,7 +104,7 @@ impl Fio {
         Ok(Self { child, watch, reports, words, ended: false })
     }
 
-    /// The next report, waited for at most `patience`.
+    /// Waits at most `patience` for the next report.
     pub(super) fn next(&self, patience: Duration) -> News {
         match self.reports.recv_timeout(patience) {
             Ok(report) => News::Report(report),
@@ -113,14 +113,14 @@ impl Fio {
         }
     }
 
-    /// Asks it to end and report: SIGINT, as the terminal would.
+    /// Asks fio to end and report: SIGINT, as from the terminal.
     pub(super) fn interrupt(&self) {
         self.signal(Signal::INT);
     }
 
-    /// Ends it and its jobs at once; they report nothing any more.
+    /// Kills fio and its jobs; they report nothing any more.
     pub(super) fn kill(&self) {
-        // Its jobs are processes in sessions of their own.
+        // fio's jobs are processes in sessions of their own.
         let pid = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
         let children = children.unwrap_or_default();
@@ -133,13 +133,13 @@ impl Fio {
 
     fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
-            // Its number is its own until it is waited for, ended or not.
+            // The pid stays reserved until waited for, ended or not.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Waits for its end; its output has ended, or it was killed. One that was
-    /// killed is abandoned when I/O that never comes back keeps it.
+    /// Waits for fio's end, after its output ended or it was killed. A killed one is abandoned if
+    /// I/O that never completes keeps it.
     pub(super) fn wait(mut self, killed: bool) -> std::io::Result<Ended> {
         self.ended = true;
         let status = if killed { self.reap() } else { self.end()? };
@@ -148,9 +148,9 @@ impl Fio {
         Ok(Ended { status, words: words.collect() })
     }
 
-    /// The status of a child that has closed its output.
+    /// Status of a child that has closed its output.
     fn end(&mut self) -> std::io::Result<Option<ExitStatus>> {
-        // Its number is its own until it is waited for: only until then is it watched.
+        // The pid stays reserved until waited for: the watch must end before that.
         let pid = Pid::from_child(&self.child);
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
         self.unwatch();
@@ -162,7 +162,7 @@ impl Fio {
         let _ = self.watch.wait();
     }
 
-    /// The status of a killed child, if it ends soon.
+    /// Status of a killed child, if it ends soon.
     fn reap(&mut self) -> Option<ExitStatus> {
         self.unwatch();
         let give_up = Instant::now() + AFTER_KILL;
@@ -187,7 +187,7 @@ impl Drop for Fio {
 }
 
 impl Ended {
-    /// How it ended, as a sentence, where it did not end well.
+    /// Describes the end in a sentence, unless it was successful.
     pub(super) fn badly(&self) -> Option<String> {
         let Some(status) = self.status else {
             return Some("fio did not end of being killed".to_owned());
@@ -200,20 +200,19 @@ impl Ended {
     }
 }
 
-/// A shell of its own that runs `script` and is told by a pipe.
+/// Command for a shell in a process group of its own that runs `script` with a pipe as input.
 fn shell(script: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command
         .args(["-c", script, "iodyno-fio"])
-        // Its messages are read.
+        // Its messages are parsed.
         .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .process_group(0);
     command
 }
 
-/// Hands each report (the lines from `{` to `}`) to `report`; gives what stood
-/// around them.
+/// Passes each report (the lines from `{` to `}`) to `report`; returns the text around them.
 fn split_reports(output: impl Read, mut report: impl FnMut(String)) -> String {
     let mut words = String::new();
     let mut gathering: Option<String> = None;

@@ -1,12 +1,12 @@
-//! A phase as a job file for fio.
+//! Writes a phase as a job file for fio.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use iodyno_job::{Amount, CpuPolicy, IoEngine, Job, OptionSpec, Replay, Support, options};
 
-/// Options that are not passed on: what the phase has resolved already (which
-/// clones, files and order), and what decides how fio reports, which is ours.
+/// Options that are not passed on: those the phase has already resolved (clones, files, order), and
+/// those that decide how fio reports, which iodyno sets.
 const RESOLVED: [&str; 22] = [
     "clat_percentiles",
     "description",
@@ -32,15 +32,15 @@ const RESOLVED: [&str; 22] = [
     "wait_for_previous",
 ];
 
-/// Values that come with an option beside them and change nothing; not every
-/// version of fio 3 knows these options.
+/// Values implied by another option that change nothing; not every version of fio 3 knows these
+/// options.
 const USUAL: [(&str, &str); 3] = [
     ("steadystate_check_interval", "1s"),
     ("steadystate_duration", "0"),
     ("steadystate_ramp_time", "0"),
 ];
 
-/// A job file, and whose each of its sections is.
+/// A job file and the owners of its sections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct JobFile {
     pub(super) text: String,
@@ -49,12 +49,11 @@ pub(super) struct JobFile {
 }
 
 impl JobFile {
-    /// Adds `job`, the `owner`-th of the phase, on the files at `paths`, whose
-    /// size (of the first) is `size_bytes`, with the options `foreign` to the
-    /// table.
+    /// Adds `job`, number `owner` of the phase, on the files at `paths`, the first of which has
+    /// `size_bytes`, with the options `foreign`, which are not in the table.
     ///
     /// # Errors
-    /// A sentence that says what cannot be written for fio.
+    /// A sentence that names what cannot be expressed for fio.
     pub(super) fn add(
         &mut self,
         owner: usize,
@@ -69,7 +68,7 @@ impl JobFile {
             let mut section =
                 format!("[{}]\nfilename={}\n", section_name(&job.name), paths.join(":"));
             section.push_str("lat_percentiles=1\nclat_percentiles=1\nslat_percentiles=1\n");
-            // fio would leave files in the working directory when it is interrupted.
+            // fio would leave files in the working directory when interrupted.
             section.push_str("verify_state_save=0\n");
             let usual = Job::default();
             for spec in options().filter(|spec| is_passed_on(spec)) {
@@ -95,13 +94,14 @@ impl JobFile {
     }
 }
 
-/// fio knows it, and the phase has not resolved it.
+/// True if fio knows the option and the phase has not resolved it.
 fn is_passed_on(spec: &OptionSpec) -> bool {
-    // iodyno's own options are not known to fio.
+    // fio does not know iodyno's own options.
     !RESOLVED.contains(&spec.name) && spec.support == Support::Native
 }
 
-/// What fio would do to names and files that were not cleared for it, or that it does not get.
+/// Refuses options by which fio would touch names and files that were not cleared for it, or that
+/// it does not get.
 fn check_own(job: &Job) -> Result<(), String> {
     let engine = job.engine.ioengine;
     let refused = match &job.replay {
@@ -115,7 +115,7 @@ fn check_own(job: &Job) -> Result<(), String> {
     Err(format!("{refused} is not passed on to fio: the native generator does it"))
 }
 
-/// Nothing may lead fio to a target that was not cleared, or to a program.
+/// Refuses options that could lead fio to a target that was not cleared, or to a program.
 fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
     const ELSEWHERE: [&str; 10] = [
         "directory",
@@ -129,9 +129,9 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
         "readwrite",
         "rw",
     ];
-    /// Engines that work on the files that they are given.
+    /// Engines that work only on the given files.
     const ENGINES: [&str; 3] = ["ftruncate", "pvsync", "vsync"];
-    /// And that do so where they read.
+    /// Engines that do so when reading.
     const READING: [&str; 10] = [
         "cpp_null",
         "dev-dax",
@@ -145,7 +145,7 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
         "syslet-rw",
     ];
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    // Any other goes where it likes: over a network, or into a library that it loads.
+    // Any other may go anywhere: over a network, or into a library that it loads.
     let engine = name == "ioengine"
         && !ENGINES.contains(&value)
         && (job.writes() || !READING.contains(&value));
@@ -157,7 +157,7 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What fio would do otherwise with a section of its own for each clone.
+/// Options whose value differs because each clone has its own section.
 fn special(
     job: &Job,
     share: u32,
@@ -215,7 +215,7 @@ fn special(
     Ok(special)
 }
 
-/// The engine for fio, which has no `auto`, and why this one.
+/// Engine for fio, which has no `auto`, and the reason for it.
 pub(super) fn engine(job: &Job) -> (&'static str, Option<String>) {
     match job.engine.ioengine {
         IoEngine::Auto => {
@@ -233,7 +233,7 @@ fn percent(amount: Amount, whole: u64) -> f64 {
     }
 }
 
-/// A name that a section can have; results are told apart by their order.
+/// Makes a valid section name; results are matched by order, not by name.
 fn section_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+@/ ".contains(c);
     let name: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
@@ -242,7 +242,7 @@ fn section_name(name: &str) -> String {
 }
 
 fn add_option(section: &mut String, name: &str, value: &str) -> Result<(), String> {
-    // In a job file `;` and `#` begin a comment, wherever they stand.
+    // In a job file `;` and `#` begin a comment anywhere.
     if value.contains([';', '#', '\n', '\r']) {
         return Err(format!("{name}={value:?} cannot be written in a job file of fio"));
     }

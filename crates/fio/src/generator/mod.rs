@@ -1,10 +1,9 @@
-//! fio as a load generator.
+//! Runs fio as a load generator.
 //!
-//! fio runs as a child with `--status-interval`: it then repeats its whole
-//! report, JSON+ with all bins, every half second or so. Their differences are
-//! the intervals, exactly: each I/O is in one of them, and the last report,
-//! which fio writes at its end or on SIGINT, completes them. (Its logs with
-//! `log_avg_msec` have means only and grow with the run; its ETA line has
+//! fio runs as a child with `--status-interval`: it then repeats its whole report, JSON+ with all
+//! bins, every half second or so. The differences between reports are the exact intervals: each I/O
+//! is in one of them, and the last report, which fio writes at its end or on SIGINT, completes
+//! them. (Its logs with `log_avg_msec` contain only means and grow with the run; its ETA line has
 //! rounded rates of all jobs together.)
 
 mod child;
@@ -24,53 +23,53 @@ use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, P
 use iodyno_target::ReadClearance;
 use thiserror::Error;
 
-/// fio as a load generator.
+/// Runs fio as a load generator.
 #[derive(Debug, Clone)]
 pub struct FioGenerator {
     program: PathBuf,
     version: String,
     patience: Duration,
-    /// Options for fio alone, by the name of their job.
+    /// Options that only fio knows, by job name.
     foreign: BTreeMap<String, Vec<(String, String)>>,
-    /// Sections of the phases so far: the logs of the next ones are numbered from there on.
+    /// Number of sections in earlier phases: the logs of the next one are numbered from there on.
     sections: usize,
 }
 
-/// How long a stopped fio is waited for: as long as the native generator waits
-/// for I/O in flight, NVMe's own time-out of 30 s with what follows it.
+/// Time that a stopped fio has to end: as in the native generator for I/O in flight, NVMe's timeout
+/// of 30 s plus what follows it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Set in the environment of whatever is asked whether it is fio: an iodyno that is called as
-/// fio says then that it is not.
+/// Environment variable set when a program is asked whether it is fio: an iodyno installed under
+/// fio's name then denies it.
 pub const WANTS_FIO: &str = "IODYNO_WANTS_FIO";
 
-/// Why fio cannot be used.
+/// Reason why fio cannot be used.
 #[derive(Debug, Error)]
 pub enum FioError {
-    /// It is not there, or cannot be started.
+    /// fio is missing or cannot be started.
     #[error(
         "cannot run {}: {error}; install the package `fio` (apt install fio, dnf install fio) \
          or use --generator native",
         .program.display()
     )]
     NotRun {
-        /// What was tried.
+        /// Program that was tried.
         program: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: io::Error,
     },
-    /// Something else has its name.
+    /// Another program has its name.
     #[error("{} is not fio: to --version it says {said:?}", .program.display())]
     NotFio {
-        /// What was tried.
+        /// Program that was tried.
         program: PathBuf,
-        /// Its first words.
+        /// First line of its output.
         said: String,
     },
     /// It has no JSON+ with nanoseconds.
     #[error("{} is {version}: fio 3.0 or later is needed", .program.display())]
     TooOld {
-        /// What was tried.
+        /// Program that was tried.
         program: PathBuf,
         /// Its version.
         version: String,
@@ -78,10 +77,10 @@ pub enum FioError {
 }
 
 impl FioGenerator {
-    /// The fio at `path`, or the one that the shell would find.
+    /// Finds the fio at `path`, or the one in `PATH`.
     ///
     /// # Errors
-    /// It is not there, is not fio, or is older than 3.0.
+    /// It is missing, not fio, or older than 3.0.
     pub fn find(path: Option<&Path>) -> Result<Self, FioError> {
         let program = path.unwrap_or_else(|| Path::new("fio")).to_path_buf();
         let mut version = Command::new(&program);
@@ -110,16 +109,14 @@ impl FioGenerator {
         }
     }
 
-    /// The same, but a fio that was asked to end is killed after `patience`
-    /// (else 90 s).
+    /// Sets the time after which a fio asked to end is killed (default 90 s).
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// The same, but the jobs of this name get `options`, too, as written in
-    /// their section: those that only fio does, and that a [`iodyno_job::Job`]
-    /// has no room for.
+    /// Adds `options` to the jobs of this name, as written in their section: options that only fio
+    /// supports, and that a [`iodyno_job::Job`] cannot represent.
     #[must_use]
     pub fn with_options(mut self, job: &str, options: Vec<(String, String)>) -> Self {
         self.foreign.insert(job.to_owned(), options);

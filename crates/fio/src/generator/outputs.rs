@@ -1,4 +1,4 @@
-//! Files that fio itself will write, looked at before it starts.
+//! Checks files that fio itself will write, before it starts.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use iodyno_job::{IOLOG_HEAD, Job};
 
 use crate::out::LogKind;
 
-/// The same job for a fio that numbers the logs of its sections from 1 on, while `before` sections
-/// of other fios were written: its logs have names of their own, until [`number_logs`].
+/// Returns the job with its own log names, for a fio that numbers the logs of its sections from 1,
+/// after `before` sections of earlier fios. [`number_logs`] renames them.
 pub(super) fn with_own_logs(job: &Job, before: usize) -> Job {
     let mut own = job.clone();
     let logs = &mut own.report.logs;
-    // One log for all is written at its end.
+    // A common log is written at the end.
     if before > 0 && logs.per_job {
         let all = [&mut logs.bandwidth, &mut logs.iops, &mut logs.latency, &mut logs.histogram];
         for log in all.into_iter().flatten() {
@@ -23,11 +23,11 @@ pub(super) fn with_own_logs(job: &Job, before: usize) -> Job {
     own
 }
 
-/// Gives the logs of a section, with this number of its fio's, the number that they have where a
-/// single fio carries out all.
+/// Renames the logs of a section, with this number in its fio, to the number they would have if a
+/// single fio ran all.
 ///
 /// # Errors
-/// One has no other name now.
+/// A log cannot be renamed.
 pub(super) fn number_logs(job: &Job, section: usize, before: usize) -> Result<(), FileError> {
     if before == 0 || !job.report.logs.per_job {
         return Ok(());
@@ -39,7 +39,7 @@ pub(super) fn number_logs(job: &Job, section: usize, before: usize) -> Result<()
     Ok(())
 }
 
-/// The names of the logs of a section with this number (from 1).
+/// Names of the logs of a section with this number (from 1).
 fn logs(job: &Job, section: usize) -> Vec<String> {
     let logs = &job.report.logs;
     let number = logs.per_job.then(|| u32::try_from(section).unwrap_or(u32::MAX));
@@ -61,18 +61,19 @@ fn logs(job: &Job, section: usize) -> Vec<String> {
     names
 }
 
-/// Refuses what a section of `job` would write beside its targets: the one with this number of
-/// its fio's, after `before` of others.
+/// Refuses unsafe output files of a section of `job` other than its targets: the one with this
+/// number in its fio, after `before` of earlier ones.
 ///
 /// # Errors
-/// One of the files is a device, a link, or somebody else's.
+/// One of the files is a device, a link, or belongs to somebody else.
 pub(super) fn refuse(job: &Job, section: usize, before: usize) -> Result<(), FileError> {
     let own = logs(&with_own_logs(job, before), section);
     for name in logs(job, section + before).iter().chain(&own) {
         look(Path::new(name), NamedBy::Iodyno)?;
     }
     if let Some(path) = &job.replay.write_iolog {
-        // As a name of ours: fio opens it again, and a link may lead elsewhere by then.
+        // Checked like a name made by iodyno: fio opens it again, and a link may lead elsewhere by
+        // then.
         look_for_log(Path::new(path), NamedBy::Iodyno, IOLOG_HEAD)?;
     }
     Ok(())

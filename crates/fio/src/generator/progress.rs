@@ -1,4 +1,4 @@
-//! From fio's reports, each of which holds all from the start, to intervals.
+//! Turns fio's cumulative reports into intervals.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use iodyno_model::{DIRECTIONS, DirectionResult, Histogram, Measurement, PerDirec
 
 use crate::read::Document;
 
-/// What was reported so far.
+/// State of the reports so far.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// For each section, the number of its job.
     owners: Vec<usize>,
-    /// For each job.
+    /// One for each job.
     ramps: Vec<Ramp>,
     sections: Vec<Seen>,
-    /// When the first job started, ns since 1970 UTC.
+    /// Start of the first job, ns since 1970 UTC.
     start_ns: Option<i64>,
-    /// End of the last interval, ns since then.
+    /// End of the last interval, ns since the start.
     end_ns: u64,
 }
 
-/// A job's ramp, in which nothing is counted.
+/// A job's ramp time, which is not counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ramp {
     length_ns: u64,
-    /// Its I/Os are stamped.
+    /// Its I/Os are timed.
     stamps: bool,
 }
 
@@ -36,9 +36,8 @@ impl Ramp {
         Self { length_ns: job.time.ramp_ns, stamps }
     }
 
-    /// Whether `measurement`, `elapsed_ns` after fio's start, is of the ramp.
-    /// At its end fio begins again with all counts at zero; it counts
-    /// latencies only from there on.
+    /// True if `measurement`, `elapsed_ns` after fio's start, is within the ramp. At its end fio
+    /// resets all counts to zero; it counts latencies only from then on.
     fn goes_on(self, measurement: &Measurement, elapsed_ns: u64) -> bool {
         if self.length_ns == 0 {
             false
@@ -50,7 +49,7 @@ impl Ramp {
     }
 }
 
-/// What was reported of a section so far.
+/// Counts reported for a section so far.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     runtime_ns: u64,
@@ -66,8 +65,7 @@ impl Progress {
         Self { owners, ramps, sections, ..Self::default() }
     }
 
-    /// An interval in which nothing was heard: its end is `silent_ns` after
-    /// the last interval.
+    /// Empty interval without a report, which ends `silent_ns` after the last interval.
     pub(super) fn silence(&self, silent_ns: u64) -> Interval {
         Interval {
             start_ns: self.end_ns + silent_ns,
@@ -79,8 +77,8 @@ impl Progress {
         }
     }
 
-    /// What `report`, which came `elapsed_ns` after fio's start, holds beyond
-    /// all earlier ones; `None` where it is not a report of this phase.
+    /// Interval from the last report to `report`, which came `elapsed_ns` after fio's start; `None`
+    /// if it is not a report of this phase.
     pub(super) fn interval(
         &mut self,
         report: &Document,
@@ -146,15 +144,15 @@ impl Seen {
     }
 }
 
-/// How far `now` is beyond `seen`, which then is there, too.
+/// Increase from `seen` to `now`; updates `seen`.
 fn advance(seen: &mut u64, now: u64) -> u64 {
     let new = now.saturating_sub(*seen);
     *seen = now.max(*seen);
     new
 }
 
-/// The latencies of `now` that `seen` does not hold. Their extremes are known
-/// as far as bins and the extremes of all tell.
+/// Latencies of `now` that are not in `seen`. Their extremes are known as far as the bins and the
+/// overall extremes tell.
 fn beyond(now: &Histogram, seen: &Histogram) -> Histogram {
     let old: BTreeMap<u64, u64> = seen.bins().map(|bin| (bin.low_ns, bin.count)).collect();
     let new = now.bins().filter_map(|mut bin| {
@@ -185,7 +183,7 @@ fn sum_squares(histogram: &Histogram) -> f64 {
     n * mean * mean + (n - 1.0).max(0.0) * deviation * deviation
 }
 
-/// Something of the results, for each direction.
+/// Picks a value of the results, for each direction.
 pub(super) fn of_direction<T: Default>(
     measurement: &Measurement,
     mut pick: impl FnMut(&DirectionResult) -> T,
@@ -231,7 +229,7 @@ mod tests {
         for stamps in [true, false] {
             job.report.gtod_reduce = !stamps;
             let mut progress = Progress::new(vec![0], vec![Ramp::of(&job)]);
-            // fio begins again at zero after one second.
+            // fio resets its counts after one second.
             let reports = [(500, 500, 70), (1500, 500, 50), (2000, 1000, 90), (2010, 1010, 91)];
             let mut seen = Vec::new();
             for (ms, runtime_ms, ios) in reports {

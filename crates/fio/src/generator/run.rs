@@ -1,4 +1,4 @@
-//! A phase carried out by fio.
+//! Runs a phase with fio.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use crate::generator::outputs;
 use crate::generator::progress::{Progress, Ramp, of_direction};
 use crate::read::{Document, documents};
 
-/// How often the observer is asked while fio says nothing.
+/// Interval at which the observer is called while fio is silent.
 const TICK: Duration = Duration::from_millis(100);
-/// Reports come this often for up to [`SECTIONS`] sections, and less often for
-/// more: each costs fio the printing of three histograms for each section.
+/// Interval of reports for up to [`SECTIONS`] sections, longer for more: each report costs fio the
+/// printing of three histograms per section.
 const STATUS_MS: usize = 500;
 const SECTIONS: usize = 8;
 const MOST_STATUS_MS: usize = 5000;
@@ -110,19 +110,19 @@ pub(super) fn run(
     Ok(PhaseReport { jobs: reports, cpu })
 }
 
-/// What came of watching.
+/// Result of watching fio.
 #[derive(Default)]
 struct Watched {
-    /// The last report.
+    /// Last report.
     last: Option<Document>,
-    /// The observer stopped it.
+    /// Stopped by the observer.
     stopped: bool,
     killed: bool,
-    /// What was wrong with a report.
+    /// Error in a report.
     damaged: Option<String>,
 }
 
-/// Tells the observer of each report until fio closes its output.
+/// Passes each report to the observer until fio closes its output.
 fn watch(
     fio: &Fio,
     patience: Duration,
@@ -163,7 +163,7 @@ fn watch(
             _ => {}
         }
         let Some(interval) = interval else { continue };
-        // Once stopped, only what drains is told.
+        // Once stopped, report only what drains.
         if watched.stopped && interval.duration_ns == 0 {
             continue;
         }
@@ -180,11 +180,11 @@ fn ns_since(instant: Instant) -> u64 {
     u64::try_from(instant.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How it ended, for all jobs.
+/// End of fio, common to all jobs.
 struct Outcome {
     ended: Ended,
     words: String,
-    /// That it was killed, and why.
+    /// Sentence with the reason if it was killed.
     killed: Option<String>,
     stopped: bool,
 }
@@ -247,8 +247,8 @@ impl Outcome {
         }
     }
 
-    /// A bad end that no job's error explains: it has kept those from running
-    /// that did nothing.
+    /// Reports an unsuccessful end that no job's error explains: as a failure of the jobs without
+    /// I/O, as a caveat of the others.
     fn tell_of_end(&self, reports: &mut [JobReport]) {
         let explained = self.stopped || reports.iter().any(|report| report.failure.is_some());
         let Some(badly) = self.ended.badly().filter(|_| !explained) else { return };
@@ -262,7 +262,7 @@ impl Outcome {
         }
     }
 
-    /// The line in which fio told of a job's end by `errno`.
+    /// Line in which fio reported a job's end by `errno`.
     fn words_of(&self, errno: i32) -> Option<String> {
         let mark = format!("err={errno}/");
         self.words.lines().find(|line| line.contains(&mark)).map(str::to_owned)
@@ -295,9 +295,9 @@ fn cpu(reports: &[JobReport]) -> CpuUse {
     all
 }
 
-/// The job's files as fio opens them: through the descriptors that we hold, so
-/// that it is what was cleared whatever has the name by now. fio opens them
-/// anew, with the flags that it needs (proc(5), `/proc/pid/fd`).
+/// Paths of the job's files for fio: through iodyno's descriptors, so that it opens what was
+/// cleared, whatever has the name by now. fio opens them anew, with the flags that it needs
+/// (proc(5), `/proc/pid/fd`).
 fn paths(cleared: &ClearedJob<'_>) -> Vec<String> {
     cleared.files.iter().map(|file| path_of(file.read())).collect()
 }
@@ -306,7 +306,7 @@ fn path_of(descriptor: &impl AsFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_fd().as_raw_fd())
 }
 
-/// A file that no directory knows: it needs no cleaning up.
+/// Creates a file without a directory entry, which needs no cleanup.
 fn memory_file(text: &str) -> std::io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create(c"job file", MemfdFlags::CLOEXEC)?;
     let mut rest = text.as_bytes();
@@ -317,18 +317,18 @@ fn memory_file(text: &str) -> std::io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// fio's words with the names of the targets in place of our descriptors.
+/// fio's messages with target names in place of iodyno's descriptors.
 fn with_our_names(words: &str, jobs: &[ClearedJob<'_>]) -> String {
     let files = jobs.iter().flat_map(|cleared| &cleared.files);
     let mut names: Vec<_> =
         files.map(|file| (path_of(file.read()), file.read().name().to_owned())).collect();
-    // The longest first: `fd/1` begins `fd/12`.
+    // Longest first: `fd/1` is a prefix of `fd/12`.
     names.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
     names.dedup();
     names.iter().fold(words.to_owned(), |words, (path, name)| words.replace(path, name))
 }
 
-/// `: ` and what fio said last, on one line; nothing where it said nothing.
+/// `: ` and fio's last messages on one line; empty without any.
 fn said(words: &str) -> String {
     const LINES: usize = 4;
     let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

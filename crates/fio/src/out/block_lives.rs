@@ -1,8 +1,8 @@
-//! Percentiles of the trims that blocks lasted (fio's `block_error_percentiles`).
+//! Percentiles of the trims that blocks survived (fio's `block_error_percentiles`).
 
 use iodyno_model::{BlockLife, BlockState};
 
-/// fio's names of its states; it never counts a block as written.
+/// Block counts by fio's state names; fio never counts a block as written.
 pub(super) fn states(lives: &[BlockLife]) -> [(&'static str, u64); 5] {
     let blocks = |state| {
         let lives = lives.iter().filter(|life| life.state == state);
@@ -17,8 +17,8 @@ pub(super) fn states(lives: &[BlockLife]) -> [(&'static str, u64); 5] {
     ]
 }
 
-/// (percent, trims) for each of `list`: of the blocks with a history, those that failed last.
-/// Empty where none has one.
+/// (percent, trims) for each of `list`, over the blocks with a history, failed ones sorted last.
+/// Empty if there are none.
 pub(super) fn percentiles(lives: &[BlockLife], list: &[f64]) -> Vec<(f64, u32)> {
     let mut lives: Vec<_> =
         lives.iter().filter(|life| life.state > BlockState::Untrimmed).collect();

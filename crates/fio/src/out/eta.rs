@@ -1,39 +1,39 @@
-//! fio's status line, which it writes over again and again while jobs run.
+//! fio's status line, which is overwritten again and again while jobs run.
 
 use iodyno_job::Job;
 use iodyno_model::{Direction, PerDirection};
 
 use crate::out::number::{Unit, short};
 
-/// What a job is doing.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// It has not begun.
+    /// Not started.
     Pending,
-    /// It does what is not counted (`ramp_time`).
+    /// Ramping up (`ramp_time`): not counted.
     Ramping,
-    /// It runs.
+    /// Running.
     Running,
-    /// It is over.
+    /// Finished.
     Done,
 }
 
-/// All that stands in a status line.
+/// Content of a status line.
 #[derive(Debug, Clone)]
 pub struct StatusLine<'a> {
-    /// Every job of the run, in order, and what it is doing.
+    /// Every job of the run, in order, with its state.
     pub jobs: &'a [(&'a Job, JobState)],
-    /// Bytes and I/Os in each second since the line before.
+    /// Bytes and I/Os per second since the previous line.
     pub rates: PerDirection<(u64, u64)>,
-    /// Time since the begin of all, ns.
+    /// Time since the start of the run, ns.
     pub elapsed_ns: u64,
-    /// Time that is left, ns, where it is known.
+    /// Remaining time, ns, if known.
     pub left_ns: Option<u64>,
 }
 
 impl StatusLine<'_> {
-    /// The line, without what ends it: `Jobs: 1 (f=1): [r(1)][50.0%][r=8MiB/s][r=2048 IOPS][eta
-    /// 00m:05s]` (eta.c, `display_thread_status`).
+    /// Formats the line, without a line end: `Jobs: 1 (f=1): [r(1)][50.0%][r=8MiB/s][r=2048
+    /// IOPS][eta 00m:05s]` (eta.c, `display_thread_status`).
     pub fn text(&self) -> String {
         let running = self.jobs.iter().filter(|(_, state)| is_running(*state));
         let files: usize = running.clone().map(|(job, _)| job.files.paths.len()).sum();
@@ -42,7 +42,7 @@ impl StatusLine<'_> {
         let groups = letters.chunk_by(|one, next| one == next);
         let groups: Vec<String> = groups.map(|all| format!("{}({})", all[0], all.len())).collect();
         let elapsed_s = self.elapsed_ns.div_ceil(1_000_000_000);
-        // fio estimates nothing in the first 3 s.
+        // fio gives no estimate in the first 3 s.
         let left_s = self.left_ns.filter(|_| elapsed_s >= 3).map(|ns| ns.div_ceil(1_000_000_000));
         let percent = match left_s {
             Some(left_s) => {
@@ -84,7 +84,7 @@ fn initial(direction: Direction) -> char {
     direction.name().chars().next().unwrap_or('r')
 }
 
-/// fio's letter of a job (eta.c, `check_str_update`): random I/O has a small one.
+/// fio's letter for a job (eta.c, `check_str_update`): lower case for random I/O.
 fn letter(job: &Job, state: JobState) -> char {
     let rw = job.pattern.rw;
     let has = |direction| rw.has(direction);

@@ -1,4 +1,4 @@
-//! What fio prints before its jobs run.
+//! Header that fio prints before its jobs run.
 
 use iodyno_job::Job;
 use iodyno_model::Direction;
@@ -7,9 +7,8 @@ use crate::out::number::{Unit, short};
 use crate::out::report::Report;
 use crate::out::tree::push;
 
-/// The head of normal output: a line for each section of `jobs`, which come
-/// with their clones, fio's version and how many jobs there are. Stands before
-/// [`super::normal`].
+/// Header of normal output, before [`super::normal`]: a line for each section of `jobs`, which
+/// include their clones, fio's version and the number of jobs.
 pub fn head(report: &Report<'_>, jobs: &[&Job]) -> String {
     let mut text = String::new();
     for job in jobs {
@@ -82,7 +81,7 @@ mod tests {
             disks: Vec::new(),
             idleness: None,
         };
-        // As fio 3.33 prints it.
+        // As printed by fio 3.33.
         let expected = "a: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 64.0KiB-64.0KiB, (T) \
                         64.0KiB-64.0KiB, ioengine=libaio, iodepth=1\n...\n";
         let text = head(&report, &clones.iter().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! fio's JSON and JSON+.
+//! Writes fio's JSON and JSON+.
 
 use iodyno_job::LatencyTarget;
 use iodyno_model::{DiskUse, Histogram, PerDirection};
@@ -9,7 +9,7 @@ use crate::out::section::{GroupLane, Lane, Section, groups, sections};
 use crate::out::shares::{RANGES, level_shares, middle_ns, percentiles};
 use crate::out::tree::Tree;
 
-/// `report` as `--output-format=json`: one document with a line feed at its end.
+/// `report` as `--output-format=json`: one document that ends with a line feed.
 pub fn json(report: &Report<'_>) -> String {
     document(report, false)
 }
@@ -49,8 +49,8 @@ fn document(report: &Report<'_>, bins: bool) -> String {
     object(members).document()
 }
 
-/// What fio's documents have no place for: who measured, and what its names
-/// stand for here.
+/// Facts without a place in fio's documents: the program that measured, and the meaning of members
+/// here.
 fn about(report: &Report<'_>) -> Tree {
     let results = || report.jobs.iter().flat_map(|job| &job.measurement.total);
     let split = results().filter(|result| result.split.is_some()).count();
@@ -94,7 +94,7 @@ fn job(section: &Section<'_>, group: &PerDirection<GroupLane>, elapsed_s: u64, b
         members.push(("mixed", direction(&section.lanes.read, &group.read, section, &latency)));
     } else {
         let PerDirection { read, write, trim } = &section.lanes;
-        // fio counts the writes that it verifies, and nothing else of them: it makes none either.
+        // fio counts the writes that it verifies and nothing else of them: it does not issue any.
         let verified = Lane { ios: read.ios, bytes: read.bytes, ..Lane::default() };
         let write = if reporting.verify_only { &verified } else { write };
         members.push(("read", direction(read, &group.read, section, &latency)));
@@ -173,7 +173,7 @@ fn direction(
         ("runtime", lane.runtime_ms.into()),
         ("total_ios", lane.ios.into()),
         ("short_ios", lane.short_ios.into()),
-        // fio drops I/Os when it verifies trimmed blocks asynchronously; ours never does.
+        // fio drops I/Os when it verifies trimmed blocks asynchronously; iodyno never does.
         ("drop_ios", 0_u64.into()),
         ("slat_ns", latency(&lane.slat, asked.slat)),
         ("clat_ns", latency(&lane.clat, asked.clat)),
@@ -210,7 +210,7 @@ fn direction(
     object(members)
 }
 
-/// Moments, and percentiles for `list` where it is not empty.
+/// Moments, and percentiles for `list` unless it is empty.
 fn latencies(histogram: &Histogram, list: &[f64], bins: bool) -> Tree {
     let mut members = vec![
         ("min", histogram.min_ns().unwrap_or(0).into()),
@@ -231,7 +231,7 @@ fn latencies(histogram: &Histogram, list: &[f64], bins: bool) -> Tree {
     object(members)
 }
 
-/// Seven shares, percent; the last is of 64 and more.
+/// Seven shares, percent; the last is for 64 and more.
 fn levels(names: [&str; 6], counts: &[u64; 7]) -> Tree {
     let names = names.into_iter().chain([">=64"]).map(str::to_owned);
     names.zip(level_shares(counts)).collect()
@@ -246,7 +246,7 @@ fn ranges(shares: &[f64]) -> Tree {
     names.zip(shares.iter().copied()).collect()
 }
 
-/// fio has these for every job.
+/// fio prints these for every job.
 fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str, Tree); 6] {
     let target_ns = target.map_or(0, |target| target.target_ns);
     let window_us = target.map_or(0, |target| target.window_ns / 1000);
@@ -281,7 +281,7 @@ fn disk(disk: &DiskUse) -> Tree {
             ("aggr_read_sectors", mean.read_sectors.into()),
             ("aggr_write_sectors", mean.write_sectors.into()),
             ("aggr_read_merges", mean.read_merges.into()),
-            // Without its `s` in fio.
+            // fio's name lacks the `s`.
             ("aggr_write_merge", mean.write_merges.into()),
             ("aggr_read_ticks", mean.read_ticks_ms.into()),
             ("aggr_write_ticks", mean.write_ticks_ms.into()),
@@ -302,7 +302,7 @@ fn idle(idleness: &CpuIdleness) -> Tree {
         .collect()
 }
 
-/// How long all of it took, s, rounded up.
+/// Elapsed time of the whole run, s, rounded up.
 fn elapsed_s(sections: &[Section<'_>]) -> u64 {
     let starts = sections.iter().map(|section| section.started_ns);
     let ends = sections.iter().map(|section| {

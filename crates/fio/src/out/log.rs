@@ -1,4 +1,4 @@
-//! fio's logs: bandwidth, IOPS, latencies and histograms over time.
+//! Writes fio's logs: bandwidth, IOPS, latencies and histograms over time.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,73 +10,72 @@ use iodyno_files::{FileError, NamedBy};
 use iodyno_job::Logs;
 use iodyno_model::{Direction, Histogram};
 
-/// Bins of a row of a histogram log: fio's, which end at about 17 s; what
-/// took longer counts in the last.
+/// Number of bins in a row of a histogram log, as in fio, which ends at about 17 s; longer
+/// latencies count in the last bin.
 const BINS: usize = 29 << 6;
 
-/// A sample of a compressed log without what only some have (fio's iolog.h), bytes: time, two
-/// values, direction with flags, priority, block size; offset and time of issue follow.
+/// Size of a sample in a compressed log (fio's iolog.h) without optional members, bytes: time, two
+/// values, direction with flags, priority, block size; offset and issue time may follow.
 pub(crate) const SAMPLE_BYTES: usize = 40;
 const WITH_OFFSET: u32 = 1 << 31;
 const WITH_PRIORITY: u32 = 1 << 30;
 const WITH_BOTH: u32 = 1 << 29;
 const WITH_ISSUE_TIME: u32 = 1 << 28;
 
-/// What a log holds.
+/// Quantity in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     /// `write_bw_log`: KiB/s.
     Bandwidth,
-    /// `write_iops_log`: per second.
+    /// `write_iops_log`: IOPS.
     Iops,
-    /// Of `write_lat_log`: total latency, ns.
+    /// `write_lat_log`: total latency, ns.
     Latency,
-    /// Of `write_lat_log`: until it was submitted, ns.
+    /// `write_lat_log`: submission latency, ns.
     Submission,
-    /// Of `write_lat_log`: from there to the completion, ns.
+    /// `write_lat_log`: completion latency, from submission on, ns.
     Completion,
-    /// `write_hist_log`: counts by bins of the completion latency.
+    /// `write_hist_log`: histogram of the completion latency.
     Histogram,
 }
 
-/// Columns beside time, value, direction and block size.
+/// Columns in addition to time, value, direction and block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogColumns {
     /// `log_offset`.
     pub offset: bool,
-    /// `log_prio`: the priority as a number; else whether it is a high one.
+    /// `log_prio`: the priority as a number; without it a flag for high priority.
     pub priority: bool,
     /// `log_issue_time`.
     pub issue_time: bool,
-    /// `log_window_value=both`: mean and greatest value of the window.
+    /// `log_window_value=both`: mean and maximum of the window.
     pub both: bool,
-    /// `log_store_compressed`: fio's samples, compressed, in place of text.
+    /// `log_store_compressed`: fio's samples, compressed, instead of text.
     pub compressed: bool,
 }
 
-/// A row of a log other than a histogram's.
+/// A row of a log, except histogram logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRow {
     /// Time since the job's start, ms; end of the window with `log_avg_msec`.
     pub time_ms: u64,
-    /// In the log's unit.
+    /// Value in the log's unit.
     pub value: u64,
-    /// The greatest of the window, for [`LogColumns::both`].
+    /// Maximum of the window, for [`LogColumns::both`].
     pub max: u64,
-    /// Direction; `Mixed` counts as reads, as in fio.
+    /// Direction; `Mixed` is logged as read, as in fio.
     pub direction: Direction,
-    /// Bytes; 0 for a window.
+    /// Block size, bytes; 0 for a window.
     pub bs: u64,
     /// Offset of the I/O, bytes; 0 for a window.
     pub offset: u64,
     /// Priority: class and level as in ioprio_set(2).
     pub priority: u16,
-    /// When it was issued, ns since the job's start; 0 for a window.
+    /// Issue time, ns since the job's start; 0 for a window.
     pub issue_time_ns: u64,
 }
 
-/// A log that is written row by row, through a buffer: memory stays the same
-/// however long it gets.
+/// Writes a log row by row through a buffer: memory does not grow with the log.
 #[derive(Debug)]
 pub struct LogWriter {
     path: PathBuf,
@@ -91,8 +90,8 @@ enum Sink {
 }
 
 impl LogKind {
-    /// The name of its file: `PREFIX_bw.3.log` for the third job (from 1),
-    /// `PREFIX_bw.log` for all together (`per_job_logs=0`).
+    /// Name of the log file: `PREFIX_bw.3.log` for the third job (from 1), `PREFIX_bw.log` for all
+    /// jobs together (`per_job_logs=0`).
     pub fn file_name(self, prefix: &str, job: Option<u32>) -> String {
         let kind = match self {
             Self::Bandwidth => "bw",
@@ -110,13 +109,13 @@ impl LogKind {
 }
 
 impl LogColumns {
-    /// What `logs` asks for.
+    /// Columns that `logs` selects.
     pub const fn of(logs: &Logs) -> Self {
         let Logs { offset, priority, issue_time, max, mean, compressed, .. } = *logs;
         Self { offset, priority, issue_time, both: max && mean, compressed }
     }
 
-    /// Of a sample with these flags.
+    /// Columns of a sample with these flags.
     pub(crate) const fn of_flags(flags: u32) -> Self {
         Self {
             offset: flags & WITH_OFFSET > 0,
@@ -137,10 +136,10 @@ impl LogColumns {
 }
 
 impl LogWriter {
-    /// Begins the log at `path`; what the file held is gone, as with fio.
+    /// Creates the log at `path`; previous content is overwritten, as by fio.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn create(path: impl Into<PathBuf>, columns: LogColumns) -> Result<Self, FileError> {
         let path = path.into();
         let file = iodyno_files::create(&path, NamedBy::Iodyno)?;
@@ -152,7 +151,7 @@ impl LogWriter {
         Ok(Self { path, file, columns })
     }
 
-    /// Where it is.
+    /// Path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -169,8 +168,8 @@ impl LogWriter {
         self.told(written)
     }
 
-    /// Adds a row of a histogram log: what was completed since the last row,
-    /// 2^`coarseness` (0 to 6) of fio's bins in one (`log_hist_coarseness`).
+    /// Adds a row of a histogram log: I/Os completed since the last row, with 2^`coarseness` (0 to
+    /// 6) of fio's bins joined (`log_hist_coarseness`).
     ///
     /// # Errors
     /// The file cannot be written.
@@ -191,7 +190,7 @@ impl LogWriter {
         self.told(written)
     }
 
-    /// Ends the log: what is still in the buffer goes to the file.
+    /// Ends the log: flushes the buffer to the file.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -232,7 +231,7 @@ pub(crate) fn write_row(
     writeln!(file)
 }
 
-/// A row of a compressed log.
+/// Encodes a row of a compressed log.
 fn sample(columns: LogColumns, row: &LogRow) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(SAMPLE_BYTES + 16);
     for number in [row.time_ms, row.value, row.max] {
@@ -259,7 +258,7 @@ fn write_histogram(
     writeln!(file)
 }
 
-/// Counts by fio's bins, 2^`coarseness` of them in one.
+/// Counts in fio's bins, 2^`coarseness` of them joined.
 fn fio_bins(latencies: &Histogram, coarseness: u32) -> Vec<u64> {
     let coarseness = coarseness.min(6);
     let mut bins = vec![0; BINS >> coarseness];
@@ -269,7 +268,7 @@ fn fio_bins(latencies: &Histogram, coarseness: u32) -> Vec<u64> {
     bins
 }
 
-/// fio's numbers of directions.
+/// fio's number of a direction.
 const fn number(direction: Direction) -> u8 {
     match direction {
         Direction::Read | Direction::Mixed => 0,
@@ -278,7 +277,7 @@ const fn number(direction: Direction) -> u8 {
     }
 }
 
-/// The direction in the flags of a sample.
+/// Direction in the flags of a sample.
 pub(crate) const fn direction_of_flags(flags: u32) -> Direction {
     match flags & 3 {
         0 => Direction::Read,
@@ -287,8 +286,8 @@ pub(crate) const fn direction_of_flags(flags: u32) -> Direction {
     }
 }
 
-/// fio marks the real-time class (ioprio_set(2): the class stands in bits 13
-/// to 15, 1 is real time).
+/// True for the real-time class, which fio flags (ioprio_set(2): the class is in bits 13 to 15, 1
+/// is real time).
 const fn is_high(priority: u16) -> bool {
     priority >> 13 == 1
 }
@@ -352,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told() {
-        // The door opens no device, and this one alone is always full.
+        // `iodyno_files` opens no device, and only this one is always full.
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let (path, columns) = (PathBuf::from("/dev/full"), LogColumns::default());
         let mut log = LogWriter { path, file: Sink::Text(BufWriter::new(full)), columns };

@@ -1,7 +1,7 @@
-//! Measurements in fio's shapes: JSON and JSON+, terse, normal, and logs.
+//! Writes measurements in fio's formats: JSON and JSON+, terse, normal, and logs.
 //!
-//! Pure functions from measurements to text. The shapes are those of fio 3.42
-//! (stat.c of fio tells which figure stands where; the code is our own).
+//! Pure functions from measurements to text. The formats are those of fio 3.42 (fio's stat.c shows
+//! which figure goes where; the code is original).
 
 mod block_lives;
 mod eta;

@@ -1,4 +1,4 @@
-//! fio's normal output, for people.
+//! Writes fio's normal output, for people.
 
 use iodyno_job::{LatencyTarget, Unified};
 use iodyno_model::{DIRECTIONS, DiskUse, Histogram, PerDirection};
@@ -13,11 +13,11 @@ use crate::out::tree::push;
 
 /// fio's `significant_figures`.
 const FIGURES: usize = 4;
-/// A percentile has at least so many decimals.
+/// Minimum number of decimals of a percentile.
 const DECIMALS: usize = 2;
 
-/// `report` as `--output-format=normal`, from the first job's line to the
-/// disks; what fio prints before it runs is [`super::head`].
+/// `report` as `--output-format=normal`, from the first job's line to the disks; fio's output
+/// before the run is [`super::head`].
 pub fn normal(report: &Report<'_>) -> String {
     let sections = sections(report);
     let groups = groups(&sections);
@@ -150,8 +150,7 @@ impl Paragraph<'_, '_> {
         ));
     }
 
-    /// Percentiles in the unit that suits them, rounded up, as many in a line
-    /// as 80 columns hold.
+    /// Prints percentiles in a suitable unit, rounded up, as many per line as fit in 80 columns.
     fn percentiles(&mut self, name: &str, histogram: &Histogram) {
         let found = percentiles(histogram, &self.section.reporting.percentile_list());
         let (Some((_, min)), Some((_, max))) = (found.first(), found.last()) else { return };
@@ -181,7 +180,7 @@ impl Paragraph<'_, '_> {
         let base = f64::from(reporting.kb_base);
         let binary = reporting.kb_base == 1024;
         let bits = if reporting.bits { 8.0 } else { 1.0 };
-        // fio names the unit by its base, and leaves the samples as they are, in KiB.
+        // fio names the unit by its base, but leaves the samples in KiB.
         let (mut unit, mut scale) = match (reporting.bits, binary) {
             (true, true) => ("Kibit", bits),
             (true, false) => ("kbit", bits),
@@ -202,7 +201,7 @@ impl Paragraph<'_, '_> {
         ));
     }
 
-    /// Shares of the classes that are not empty, five in a line.
+    /// Prints shares of non-empty classes, five per line.
     fn classes(&mut self, unit: &str, shares: &[f64]) {
         let names = RANGES.iter().map(|end| format!("{end}=")).chain([">=2000=".to_owned()]);
         let shown: Vec<String> = names
@@ -320,7 +319,7 @@ impl Paragraph<'_, '_> {
     }
 }
 
-/// A time as fio 3.42 has it there: `50.00ms`.
+/// Formats a time as fio 3.42 does here: `50.00ms`.
 fn scaled(ns: u64) -> String {
     let (unit, one_ns) = match ns {
         2_000_000_000.. => ("s", 1_000_000_000),
@@ -331,7 +330,7 @@ fn scaled(ns: u64) -> String {
     format!("{:.2}{unit}", ns as f64 / f64::from(one_ns))
 }
 
-/// The lines of a group in the units of its first section.
+/// Lines of a group, in the units of its first section.
 fn group_lines(text: &mut String, lanes: &PerDirection<GroupLane>, sections: &[&Section<'_>]) {
     let Some(first) = sections.first() else { return };
     let names = PerDirection { read: "   READ", write: "  WRITE", trim: "   TRIM" };
@@ -397,7 +396,7 @@ fn disk_line(text: &mut String, disk: &DiskUse) {
     text.push('\n');
 }
 
-/// `116MiB/s (122MB/s)`: by `kb_base` first.
+/// `116MiB/s (122MB/s)`: the unit of `kb_base` first.
 fn both_units(value: u64, unit: Unit, reporting: &Reporting) -> String {
     let binary = reporting.kb_base == 1024;
     let first = short(value, FIGURES, binary, unit);
@@ -413,12 +412,12 @@ fn error_text(errno: i32) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Decimals that a number has.
+/// Number of decimals of a number.
 fn decimals(number: f64) -> usize {
     number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
-/// A text without control characters.
+/// Replaces control characters by blanks.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

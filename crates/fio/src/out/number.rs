@@ -1,11 +1,11 @@
-//! Numbers as fio prints them for people.
+//! Formats numbers as fio prints them for people.
 
 use iodyno_model::Histogram;
 
-/// What stands behind a number.
+/// Unit printed after a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Nothing.
+    /// No unit.
     None,
     /// `B`.
     Bytes,
@@ -15,9 +15,9 @@ pub(super) enum Unit {
     BitsPerSecond,
 }
 
-/// `value` with at most `width` digits (the point counts as one) and a prefix:
-/// `30.3k`, binary: `116MiB/s`. fio truncates first and rounds the decimals
-/// only (num2str; the carry as since 3.26).
+/// Formats `value` with at most `width` digits (the point counts as one) and a prefix: `30.3k`,
+/// binary: `116MiB/s`. fio truncates first and rounds only the decimals (num2str; carry as since
+/// 3.26).
 pub(super) fn short(value: u64, width: usize, binary: bool, unit: Unit) -> String {
     const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
     const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
@@ -48,8 +48,7 @@ pub(super) fn short(value: u64, width: usize, binary: bool, unit: Unit) -> Strin
     format!("{}.{}{suffix}", whole + carry, &fraction[2..])
 }
 
-/// A time in ns in the unit that normal output gives to a line of latencies:
-/// (name of the unit, ns of it).
+/// Unit of a latency line in normal output: (name, length in ns).
 pub(super) fn unit_of_line(histogram: &Histogram) -> (&'static str, u64) {
     let min = histogram.min_ns().unwrap_or(0);
     let max = histogram.max_ns().unwrap_or(0);

@@ -1,11 +1,11 @@
-//! Rates over time as fio reports them: samples of 500 ms.
+//! Rates over time as fio reports them: 500 ms samples.
 
 use iodyno_model::{RateSeries, Window};
 
 /// fio's `bwavgtime` and `iopsavgtime`.
 const SAMPLE_NS: u64 = 500_000_000;
 
-/// Samples of a rate.
+/// Statistics of rate samples.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Samples {
     pub(super) count: u64,
@@ -31,7 +31,7 @@ impl Samples {
         if self.count > 1 { (self.squares / (self.count - 1) as f64).sqrt() } else { 0.0 }
     }
 
-    /// Those of another job of the same group: fio adds rates up.
+    /// Adds those of another job of the same group: fio sums rates.
     pub(super) fn sum(&mut self, other: &Self) {
         self.count += other.count;
         self.min += other.min;
@@ -41,8 +41,8 @@ impl Samples {
     }
 }
 
-/// KiB/s and IOPS of each half second of `series` from `warmup_ns` on; what
-/// is left at the end is no sample, as in fio.
+/// KiB/s and IOPS of each half second of `series` from `warmup_ns` on; an incomplete sample at the
+/// end is dropped, as in fio.
 pub(super) fn samples(series: &RateSeries, warmup_ns: u64) -> (Samples, Samples) {
     let (mut bandwidth, mut iops) = (Samples::default(), Samples::default());
     let (mut duration_ns, mut bytes, mut ios) = (0, 0, 0);

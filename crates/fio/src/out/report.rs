@@ -1,43 +1,43 @@
-//! What is reported, and how it was asked to be.
+//! Content of a report, and how to print it.
 
 use iodyno_job::{Job, LatencyTarget, Percentiles, SteadyState, Unified};
 use iodyno_model::{DiskUse, Measurement};
 
-/// fio's version whose shapes these are.
+/// fio version whose formats are written.
 pub const SHAPE: &str = "fio-3.42";
 
-/// Everything that a report in fio's shape says.
+/// Content of a report in fio's formats.
 #[derive(Debug, Clone)]
 pub struct Report<'a> {
     /// Version of iodyno: `0.1.0`.
     pub version: &'a str,
-    /// When it is written, ns since 1970 UTC.
+    /// Time of writing, ns since 1970 UTC.
     pub written_ns: i64,
-    /// Process that ran the jobs; fio prints that of each job.
+    /// Process that ran the jobs; fio prints one for each job.
     pub pid: u32,
     /// Options of `[global]`, as written.
     pub global_options: Vec<(String, String)>,
     /// Jobs, in the order of the job file.
     pub jobs: Vec<ReportJob<'a>>,
-    /// What the block devices under the targets did meanwhile.
+    /// Activity of the block devices below the targets during the run.
     pub disks: Vec<DiskUse>,
     /// `--idle-prof`.
     pub idleness: Option<CpuIdleness>,
 }
 
-/// How idle CPUs were while the jobs ran.
+/// CPU idleness while the jobs ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuIdleness {
-    /// Share of the time, of all CPUs together, percent.
+    /// Idle time of all CPUs together, percent.
     pub system_percent: f64,
-    /// Of each CPU, percent; empty where that was not asked for.
+    /// Idle time of each CPU, percent; empty if not requested.
     pub cpu_percent: Vec<f64>,
-    /// How long a unit of work takes on a CPU: mean and standard deviation over CPUs, us.
+    /// Duration of a unit of work on a CPU: mean and standard deviation over CPUs, us.
     pub unit_us: (f64, f64),
 }
 
 impl CpuIdleness {
-    /// What stands behind the disks in normal output.
+    /// Formats the lines after the disks in normal output.
     pub(super) fn normal(&self) -> String {
         let cpus: Vec<String> = self.cpu_percent.iter().map(|one| format!("{one:3.2}%")).collect();
         let cpus = match cpus.is_empty() {
@@ -47,7 +47,7 @@ impl CpuIdleness {
         format!("\nCPU idleness:\n  system: {:3.2}%\n{cpus}{}", self.system_percent, self.unit())
     }
 
-    /// The line of the unit of work.
+    /// Formats the line of the unit of work.
     pub fn unit(&self) -> String {
         let (mean, deviation) = self.unit_us;
         format!("  unit work: mean={mean:3.2}us, stddev={deviation:3.2}\n")
@@ -57,28 +57,26 @@ impl CpuIdleness {
 /// A job, with all of its clones.
 #[derive(Debug, Clone)]
 pub struct ReportJob<'a> {
-    /// What was measured. Clones are its parts with [`iodyno_model::Part::clone`].
+    /// Results. Clones are its parts with [`iodyno_model::Part::clone`].
     pub measurement: &'a Measurement,
     /// Options of its section, as written.
     pub options: Vec<(String, String)>,
-    /// How it is reported.
+    /// Reporting options.
     pub reporting: Reporting,
 }
 
-/// How a job was asked to be reported.
+/// Reporting options of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reporting {
-    /// `group_reporting`: the jobs of its group are reported as one, under the
-    /// first one's name.
+    /// `group_reporting`: the jobs of its group are reported as one, with the first one's name.
     pub group: bool,
     /// `description`.
     pub description: Option<String>,
     /// `unified_rw_reporting`.
     pub unified: Unified,
-    /// Which percentiles, of which latencies.
+    /// Percentiles to report, and of which latencies.
     pub percentiles: Percentiles,
-    /// JSON has the percentiles of the total latency whether they are asked for
-    /// or not.
+    /// JSON has percentiles of the total latency, requested or not.
     pub total_percentiles: bool,
     /// Submission latencies are reported (not `disable_slat`).
     pub slat: bool,
@@ -86,19 +84,19 @@ pub struct Reporting {
     pub clat: bool,
     /// Total latencies are reported (not `disable_lat`).
     pub lat: bool,
-    /// `kb_base`: 1024 or 1000; which unit stands first in normal output.
+    /// `kb_base`: 1024 or 1000; decides which unit comes first in normal output.
     pub kb_base: u32,
-    /// `unit_base=1`: normal output has bits instead of bytes.
+    /// `unit_base=1`: bits instead of bytes in normal output.
     pub bits: bool,
-    /// `continue_on_error`: errors are counted in a line of their own.
+    /// `continue_on_error`: errors are counted on a separate line.
     pub continue_on_error: bool,
-    /// `latency_target` and friends.
+    /// `latency_target` and related options.
     pub latency_target: Option<LatencyTarget>,
     /// `steadystate`.
     pub steadystate: Option<SteadyState>,
     /// `verify_only` of a job with writes.
     pub verify_only: bool,
-    /// `prioclass` and `prio`, as in ioprio_set(2); 0: none was asked for.
+    /// `prioclass` and `prio`, as in ioprio_set(2); 0 if not set.
     pub priority: u16,
 }
 
@@ -110,8 +108,8 @@ impl Default for Reporting {
 }
 
 impl Reporting {
-    /// What `job` asks for. In JSON total latencies always come with their
-    /// percentiles: they are what we measure.
+    /// Reporting options of `job`. In JSON total latencies always have percentiles: they are what
+    /// iodyno measures.
     pub fn of(job: &Job) -> Self {
         let report = &job.report;
         let latencies = !report.gtod_reduce;
@@ -135,8 +133,8 @@ impl Reporting {
         }
     }
 
-    /// Percentiles that are asked for, percent, growing: `percentile_list`, or
-    /// fio's list (`man fio`).
+    /// Requested percentiles, percent, ascending: `percentile_list`, or fio's default list (`man
+    /// fio`).
     pub(super) fn percentile_list(&self) -> Vec<f64> {
         const USUAL: [f64; 17] = [
             1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9,
@@ -152,20 +150,19 @@ impl Reporting {
 }
 
 impl Report<'_> {
-    /// What stands where fio writes its version. Existing parsers look for
-    /// `fio-MAJOR.MINOR` and have met a suffix before (`fio-3.36-19-ge7e53`, a
-    /// build between releases), so ours says there who wrote it.
+    /// Value in place of fio's version. Parsers look for `fio-MAJOR.MINOR` and know suffixes
+    /// (`fio-3.36-19-ge7e53`, a build between releases), so iodyno's is one.
     pub(super) fn fio_version(&self) -> String {
         format!("{SHAPE}-iodyno-{}", self.version)
     }
 
-    /// When it is written, in ms since 1970 UTC.
+    /// Time of writing, ms since 1970 UTC.
     pub(super) const fn written_ms(&self) -> i64 {
         self.written_ns / 1_000_000
     }
 
-    /// When it is written, as ctime(3) writes it, in the local time zone:
-    /// `Sat Nov 21 14:43:13 2026`.
+    /// Time of writing in the format of ctime(3), in the local time zone: `Sat Nov 21 14:43:13
+    /// 2026`.
     pub(super) fn written(&self) -> String {
         let zone = jiff::tz::TimeZone::system();
         let time = jiff::Timestamp::from_nanosecond(self.written_ns.into());

@@ -1,5 +1,5 @@
-//! From measurements to the sections of a report: fio's jobs, one for each
-//! clone, or one for each group with `group_reporting`.
+//! Builds the sections of a report from measurements: fio's jobs, one for each clone, or one for
+//! each group with `group_reporting`.
 
 use iodyno_job::Unified;
 use iodyno_model::{
@@ -12,29 +12,29 @@ use crate::out::report::{Report, ReportJob, Reporting};
 use crate::out::shares::LatencyShares;
 use crate::out::steady::SteadySamples;
 
-/// A section: what fio prints as one job.
+/// A section of a report, which fio prints as one job.
 #[derive(Debug, Clone)]
 pub(super) struct Section<'a> {
     pub(super) name: &'a str,
     pub(super) group: u32,
     pub(super) options: &'a [(String, String)],
     pub(super) reporting: &'a Reporting,
-    /// Depth that was asked for, or that `latency_target` found.
+    /// Requested depth, or the one found by `latency_target`.
     pub(super) iodepth: u32,
-    /// Clones, and jobs of the group, that it holds.
+    /// Number of clones, and of jobs of the group, in it.
     pub(super) members: u32,
     pub(super) started_ns: i64,
     pub(super) lanes: PerDirection<Lane>,
-    /// The lane of reads holds all directions (`unified_rw_reporting=mixed`).
+    /// The lane of reads contains all directions (`unified_rw_reporting=mixed`).
     pub(super) mixed: bool,
     pub(super) steadystate_attained: bool,
-    /// What it was looked for in; empty where it was not asked for.
+    /// Samples of the steady state; empty if not requested.
     pub(super) steady: SteadySamples,
     /// Sums over its members.
     pub(super) account: JobStats,
-    /// First errno that was met, whether the job ended of it or not.
+    /// First errno, whether it ended the job or not.
     pub(super) first_error: i32,
-    /// I/Os that failed.
+    /// Failed I/Os.
     pub(super) errors: u64,
     /// CPU time, percent of a CPU's time while its members ran.
     pub(super) cpu_percent: (f64, f64),
@@ -50,13 +50,13 @@ pub(super) struct Lane {
     pub(super) slat: Histogram,
     pub(super) clat: Histogram,
     pub(super) lat: Histogram,
-    /// Of `lat` with `lat_percentiles`, else of `clat`.
+    /// Latencies by priority: of `lat` with `lat_percentiles`, else of `clat`.
     pub(super) by_priority: PriorityLatencies,
     pub(super) bandwidth: Samples,
     pub(super) iops: Samples,
 }
 
-/// What the sections of a group come to, for each direction.
+/// Sum over the sections of a group, for each direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GroupLane {
     pub(super) bytes: u64,
@@ -66,16 +66,16 @@ pub(super) struct GroupLane {
     pub(super) bytes_per_s: (u64, u64),
 }
 
-/// One clone, or all where clones are not known apart.
+/// One clone, or all if clones were not recorded separately.
 struct Member<'a> {
     results: &'a [DirectionResult],
     account: Option<&'a JobStats>,
 }
 
-/// The sections of a report, in fio's order.
+/// Builds the sections of a report, in fio's order.
 pub(super) fn sections<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     let mut sections: Vec<Section<'a>> = Vec::new();
-    // Of the group that is being gathered: fio compares with the last job's group only.
+    // Group being merged: fio compares only with the previous job's group.
     let mut gathering = None;
     for job in &report.jobs {
         for member in members(job.measurement) {
@@ -92,7 +92,7 @@ pub(super) fn sections<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
     sections
 }
 
-/// The groups of `sections` by number, each with its lanes.
+/// Groups of `sections` by number, with their lanes.
 pub(super) fn groups(sections: &[Section<'_>]) -> Vec<(u32, PerDirection<GroupLane>)> {
     let mut groups: Vec<(u32, PerDirection<GroupLane>)> = Vec::new();
     for section in sections {
@@ -145,7 +145,7 @@ impl<'a> Section<'a> {
         }
         let mixed = member.results.iter().any(|one| one.direction == Direction::Mixed);
         let elapsed_ms = account.elapsed_ns as f64 / 1e6;
-        // fio adds up the times of all threads, also of those that are not known apart.
+        // fio adds up the times of all threads, even of those not recorded separately.
         let members = account.threads.max(1);
         account.elapsed_ns = account.elapsed_ns.saturating_mul(members.into());
         Self {
@@ -161,22 +161,22 @@ impl<'a> Section<'a> {
             steadystate_attained: account.steadystate_attained == Some(true),
             steady,
             first_error: account.errors.first().map_or(account.error, |first| first.errno),
-            // Blocks that are not what was written are none of the errors of their I/O.
+            // Verification mismatches are not among the errors of their I/Os.
             errors: (member.results.iter().map(|result| result.errors.unwrap_or(0)))
                 .fold(account.mismatches, u64::saturating_add),
-            // For now in ms of CPU time; see `finish`.
+            // CPU time in ms until `finish`.
             cpu_percent: (account.cpu.user * elapsed_ms, account.cpu.system * elapsed_ms),
             account,
         }
     }
 
-    /// Adds another member of its group, which keeps the first one's name.
+    /// Adds another member of its group; the first one's name stays.
     fn add(&mut self, other: &Self) {
         self.members += other.members;
         for direction in DIRECTIONS {
             self.lanes.of_mut(direction).add(other.lanes.of(direction));
         }
-        // fio reports the last one's.
+        // fio reports that of the last one.
         self.iodepth = other.iodepth;
         self.steadystate_attained |= other.steadystate_attained;
         self.steady.add(&other.steady);
@@ -204,7 +204,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// All directions together.
+    /// Sum of all directions.
     pub(super) fn all_directions(&self) -> Lane {
         let mut all = Lane::default();
         self.lanes.iter().for_each(|(_, lane)| all.add(lane));
@@ -216,18 +216,18 @@ impl<'a> Section<'a> {
         self.lanes.iter().map(|(_, lane)| lane.ios).fold(0, u64::saturating_add)
     }
 
-    /// Time that its members ran, together, ms.
+    /// Sum of its members' run times, ms.
     pub(super) const fn elapsed_ms(&self) -> u64 {
         self.account.elapsed_ns / 1_000_000
     }
 
-    /// Its I/Os by classes of latency: of the completion latency, as in fio.
+    /// Shares of its I/Os by class of completion latency, as in fio.
     pub(super) fn latency_shares(&self) -> LatencyShares {
         LatencyShares::of(self.lanes.iter().map(|(_, lane)| &lane.clat), self.ios())
     }
 
-    /// errno that ended it, or the first that it went on from. What ended it
-    /// without an errno is an I/O error to those who only look at the number.
+    /// errno that ended it, or the first one it continued after. A failure without errno is
+    /// reported as EIO, for those who look only at the number.
     pub(super) fn error(&self) -> i32 {
         const EIO: i32 = 5;
         match &self.account {
@@ -252,7 +252,7 @@ impl Lane {
             Some(split) => (shown(&split.submission, reporting.slat), &split.completion),
             None => (Histogram::default(), &result.latency),
         };
-        // `disable_bw_measurement` is about the log alone.
+        // `disable_bw_measurement` affects only the log.
         let (bandwidth, iops) = samples(&result.series, warmup_ns);
         let (clat, lat) = (shown(clat, reporting.clat), shown(&result.latency, reporting.lat));
         let by_priority = if result.by_priority.is_empty() {
@@ -275,7 +275,7 @@ impl Lane {
         }
     }
 
-    /// Adds what ran at the same time in another clone or direction.
+    /// Adds another clone or direction that ran at the same time.
     fn add(&mut self, other: &Self) {
         self.ios = self.ios.saturating_add(other.ios);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -289,19 +289,19 @@ impl Lane {
         self.iops.sum(&other.iops);
     }
 
-    /// Latencies by class, level and hint of the priority, where I/Os had several.
+    /// Latencies by priority class, level and hint, if I/Os had several.
     pub(super) fn priorities(&self) -> Vec<([u16; 3], &Histogram)> {
         let parts = |priority: u16| [priority >> 13, priority & 7, priority >> 3 & 0x3ff];
         let all: Vec<_> = self.by_priority.iter().map(|(one, of)| (parts(one), of)).collect();
         if all.len() > 1 { all } else { Vec::new() }
     }
 
-    /// Bytes per second, whole as fio has them.
+    /// Bytes per second, a whole number as in fio.
     pub(super) fn bytes_per_s(&self) -> u64 {
         per_s(self.bytes, self.runtime_ms)
     }
 
-    /// I/Os per second, whole.
+    /// I/Os per second, a whole number.
     pub(super) fn whole_iops(&self) -> u64 {
         per_s(self.ios, self.runtime_ms)
     }
@@ -318,7 +318,7 @@ impl GroupLane {
         self.bytes_per_s = wider(self.bytes_per_s, (bytes_per_s, bytes_per_s));
     }
 
-    /// Adds another direction of the group, as `unified_rw_reporting=both` has it.
+    /// Adds another direction of the group, for `unified_rw_reporting=both`.
     pub(super) fn widen(&mut self, other: &Self) {
         if other.runtime_ms.1 > 0 {
             self.bytes = self.bytes.saturating_add(other.bytes);
@@ -327,23 +327,23 @@ impl GroupLane {
         }
     }
 
-    /// Bytes per second of the whole group.
+    /// Bandwidth of the whole group, bytes per second.
     pub(super) fn aggregate_bytes_per_s(&self) -> u64 {
         per_s(self.bytes, self.runtime_ms.1)
     }
 
-    /// Share of the group's bandwidth, percent, that a mean of samples is.
+    /// Share of a sample mean in the group's bandwidth, percent.
     pub(super) fn share_percent(&self, samples: &Samples) -> f64 {
         match self.aggregate_bytes_per_s() {
             _ if samples.count == 0 => 0.0,
             0..=1024 => 100.0,
-            // fio takes the mean as a whole number here.
+            // fio truncates the mean here.
             all => (samples.mean.trunc() * 100.0 / (all as f64 / 1024.0)).min(100.0),
         }
     }
 }
 
-/// The range that holds both; (0, 0) is none.
+/// Smallest range that contains both; (0, 0) is empty.
 fn wider(range: (u64, u64), other: (u64, u64)) -> (u64, u64) {
     match range {
         (0, 0) => other,
@@ -351,13 +351,13 @@ fn wider(range: (u64, u64), other: (u64, u64)) -> (u64, u64) {
     }
 }
 
-/// `amount` in `ms` by the second, whole; 0 in no time.
+/// Rate per second of `amount` in `ms`, a whole number; 0 if `ms` is 0.
 fn per_s(amount: u64, ms: u64) -> u64 {
     (u128::from(amount) * 1000).checked_div(ms.into()).map_or(0, |rate| rate as u64)
 }
 
-/// How long it took, ms: what makes the I/Os the rate that was estimated;
-/// where there is no rate, all of the counted time.
+/// Run time, ms, such that I/Os over run time give the estimated rate; without a rate the counted
+/// time.
 fn runtime_ms(result: &DirectionResult, counted_ns: u64) -> u64 {
     let (ios, bytes) = (result.ios.unwrap_or(0), result.bytes.unwrap_or(0));
     if ios == 0 && bytes == 0 {

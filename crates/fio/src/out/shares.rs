@@ -2,11 +2,11 @@
 
 use iodyno_model::{Bin, Histogram};
 
-/// Upper ends of the classes in ns and in us, and in ms without the last.
+/// Upper bounds of the classes in ns and in us, and in ms without the last.
 pub(super) const RANGES: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
-/// Latencies by class, percent: below 1 us, below 1 ms, and above (the last is
-/// 2 s and more).
+/// Shares of latencies by class, percent: below 1 us, below 1 ms, and above (the last is 2 s and
+/// more).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct LatencyShares {
     pub(super) ns: [f64; 10],
@@ -15,8 +15,8 @@ pub(super) struct LatencyShares {
 }
 
 impl LatencyShares {
-    /// The latencies counted in `counted`, of `total` I/Os. A bin across the
-    /// border of two classes goes where its middle is.
+    /// Shares of the latencies in `counted`, of `total` I/Os. A bin across a class boundary counts
+    /// where its middle is.
     pub(super) fn of<'h>(counted: impl IntoIterator<Item = &'h Histogram>, total: u64) -> Self {
         let mut shares = Self::default();
         if total == 0 {
@@ -40,7 +40,7 @@ impl LatencyShares {
         shares
     }
 
-    /// As terse output has them, which knows no ns: all below 1 us are below 2 us.
+    /// Shares for terse output, which has no ns: everything below 1 us counts as below 2 us.
     pub(super) fn us_with_ns(&self) -> [f64; 10] {
         let mut us = self.us;
         us[0] += self.ns.iter().sum::<f64>();
@@ -48,13 +48,12 @@ impl LatencyShares {
     }
 }
 
-/// The value that fio prints for a bin: its middle.
+/// Value that fio prints for a bin: its middle.
 pub(super) const fn middle_ns(bin: &Bin) -> u64 {
     bin.low_ns + (bin.high_ns - bin.low_ns).div_ceil(2)
 }
 
-/// Counts of seven classes as percent of all of them; what is there at all is at
-/// least 0.1.
+/// Converts counts of seven classes to percent; non-zero counts give at least 0.1.
 pub(super) fn level_shares(counts: &[u64; 7]) -> [f64; 7] {
     let total = counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
     counts.map(|count| match (count, total) {
@@ -63,8 +62,8 @@ pub(super) fn level_shares(counts: &[u64; 7]) -> [f64; 7] {
     })
 }
 
-/// Percentiles, ns, for each of `list` (percent): the middle of the bin in
-/// which so many are reached, as fio prints them. Empty without latencies.
+/// Percentiles, ns, for each of `list` (percent): the middle of the bin that reaches the rank, as
+/// fio prints them. Empty without latencies.
 pub(super) fn percentiles(histogram: &Histogram, list: &[f64]) -> Vec<(f64, u64)> {
     let mut bins = histogram.bins();
     let Some(mut bin) = bins.next() else { return Vec::new() };

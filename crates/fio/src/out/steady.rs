@@ -1,22 +1,22 @@
-//! What fio reports of a `steadystate`: the samples of its last duration, and how far they
-//! deviate (steadystate.c).
+//! Results of `steadystate` as fio reports them: the samples of its last duration, and their
+//! deviation (steadystate.c).
 
 use iodyno_job::{SteadyKind, SteadyState};
 use iodyno_model::{RateSeries, SteadySample};
 
 use crate::out::tree::Tree;
 
-/// Time between samples where the job does not say: fio's `steadystate_check_interval`, ns.
+/// Default time between samples: fio's `steadystate_check_interval`, ns.
 const CHECK_NS: u64 = 1_000_000_000;
 
-/// More samples than these are not made up, whatever the job says.
+/// Limit of zero samples that fill up a list.
 const MOST: usize = 1 << 16;
 
-/// The samples of a section.
+/// Steady-state samples of a section.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SteadySamples {
     samples: Vec<Sample>,
-    /// They are those that were judged, of all that was judged together.
+    /// These are the judged samples, which cover all jobs judged together.
     judged: bool,
 }
 
@@ -29,7 +29,7 @@ struct Sample {
 }
 
 impl SteadySamples {
-    /// Those by which it was judged; none are known of results of others, and while it goes on.
+    /// Samples by which it was judged; none for imported results, or while the job runs.
     pub(super) fn judged(samples: &[SteadySample]) -> Self {
         let sample = |one: &SteadySample| Sample {
             ns: one.duration_ns,
@@ -40,8 +40,8 @@ impl SteadySamples {
         Self { samples: samples.iter().map(sample).collect(), judged: !samples.is_empty() }
     }
 
-    /// Of `series`, which count from the job's start, behind the ramp: nearly those by which it was
-    /// judged, as long as no windows were merged.
+    /// Samples from `series`, which start with the job, after the ramp: close to those by which it
+    /// was judged, as long as no windows were merged.
     pub(super) fn of(series: &RateSeries, asked: &SteadyState) -> Self {
         let every_ns = every_ns(asked);
         let (mut samples, mut open) = (Vec::new(), Sample::default());
@@ -51,7 +51,7 @@ impl SteadySamples {
             open.ios += window.ios.unwrap_or(0);
             open.bytes += window.bytes.unwrap_or(0);
             open.latency_ns += window.latency_sum_ns;
-            // Windows end a little late: those that fill it but for a tenth of one do.
+            // Windows end slightly late: accept a sample that lacks a tenth of a window.
             if open.ns + window.duration_ns / 10 >= every_ns {
                 samples.push(std::mem::take(&mut open));
             }
@@ -59,7 +59,7 @@ impl SteadySamples {
         Self { samples, judged: false }
     }
 
-    /// Adds what ran at the same time, unless all of it is there.
+    /// Adds samples of a job that ran at the same time, unless these already cover it.
     pub(super) fn add(&mut self, other: &Self) {
         if self.judged {
             return;
@@ -74,13 +74,12 @@ impl SteadySamples {
         }
     }
 
-    /// fio's member of a job that asked for it.
+    /// JSON member of a job with `steadystate`.
     pub(super) fn tree(&self, asked: &SteadyState, attained: bool) -> Tree {
         let Found { slope, deviation, criterion, bytes_per_s, iops, latency_ns, .. } =
             self.found(asked);
         let percent = if asked.percent { "%" } else { "" };
-        // Samples that never came are zeros in fio's documents: whoever reads them divides by
-        // how many there are to be.
+        // fio writes missing samples as zeros, since readers divide by the number requested.
         let list = |value: fn(&Sample) -> u64| {
             let missing = std::iter::repeat_n(0, wanted(asked).min(MOST));
             let values = self.last(asked).iter().map(value).chain(missing);
@@ -107,12 +106,12 @@ impl SteadySamples {
         ])
     }
 
-    /// As many of the last as it is to be steady over, or all where there are fewer.
+    /// Last samples, as many as must be steady, or all if there are fewer.
     fn last(&self, asked: &SteadyState) -> &[Sample] {
         &self.samples[self.samples.len().saturating_sub(wanted(asked))..]
     }
 
-    /// What they come to. Only what is watched is calculated, as in fio.
+    /// Evaluates the samples. Only the watched quantity is calculated, as in fio.
     pub(super) fn found(&self, asked: &SteadyState) -> Found {
         let last = self.last(asked);
         let means = |value: fn(&Sample) -> u64| mean(&last.iter().map(value).collect::<Vec<_>>());
@@ -126,7 +125,7 @@ impl SteadySamples {
         let mean = mean(&values);
         let share =
             |value: f64| if asked.percent && mean > 0.0 { 100.0 * value / mean } else { value };
-        // Nothing is judged before there are as many as it is to be steady over.
+        // Not judged before there are as many samples as must be steady.
         let is_full = wanted(asked) > 0 && last.len() == wanted(asked);
         let distances = values.iter().map(|one| (*one as f64 - mean).abs());
         let (slope, deviation) = match (is_full, is_slope) {
@@ -159,13 +158,13 @@ impl Sample {
         self.per_s(self.bytes)
     }
 
-    /// The mean.
+    /// Mean latency.
     fn latency_ns(&self) -> u64 {
         if self.ios == 0 { 0 } else { (self.latency_ns / self.ios as f64) as u64 }
     }
 }
 
-/// What the samples come to: means, and slope and deviation in percent where that was asked for.
+/// Evaluated samples: means, and slope and deviation, in percent if so requested.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub(super) slope: f64,
@@ -173,13 +172,13 @@ pub(super) struct Found {
     pub(super) criterion: f64,
     pub(super) bytes_per_s: u64,
     pub(super) iops: u64,
-    /// Where that is what is watched.
+    /// Mean latency, if it is watched.
     pub(super) latency_ns: Option<u64>,
     /// fio's name of the criterion.
     pub(super) what: String,
 }
 
-/// What is watched, by fio's name, and whether by its slope.
+/// fio's name of the watched quantity, and whether its slope is watched.
 fn watched(asked: &SteadyState) -> (&'static str, bool) {
     match asked.kind {
         SteadyKind::Iops => ("iops", false),
@@ -191,7 +190,7 @@ fn watched(asked: &SteadyState) -> (&'static str, bool) {
     }
 }
 
-/// Samples that it is to be steady over.
+/// Number of samples that must be steady.
 fn wanted(asked: &SteadyState) -> usize {
     usize::try_from(asked.duration_ns / every_ns(asked)).unwrap_or(usize::MAX)
 }
@@ -203,7 +202,7 @@ fn mean(samples: &[u64]) -> f64 {
     samples.iter().sum::<u64>() as f64 / samples.len() as f64
 }
 
-/// Of the straight line through the samples (least squares), for each.
+/// Slope per sample of the least-squares line through the samples.
 fn slope(samples: &[u64]) -> f64 {
     let count = samples.len() as f64;
     let (mean_x, mean_y) = ((count - 1.0) / 2.0, mean(samples));
@@ -245,7 +244,7 @@ mod tests {
             });
         }
         let text = SteadySamples::of(&series, &asked).tree(&asked, true).document();
-        // 30, 40, 50, 60 I/Os a second: the mean is 45, the greatest distance 15.
+        // 30, 40, 50, 60 I/Os per second: mean 45, largest deviation 15.
         for part in [
             "\"ss\" : \"iops:10.000000%\"",
             "\"attained\" : 1",
@@ -256,7 +255,7 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
         assert!((slope(&[30, 40, 50, 60]) - 10.0).abs() < 1e-9);
-        // What was judged is known, in a run that is so long that its windows were merged.
+        // Judged samples are available even for a run so long that its windows were merged.
         let duration_ns = 1_000_000_000;
         let sample = |ios| SteadySample { duration_ns, ios, ..SteadySample::default() };
         let mut samples = SteadySamples::judged(&[100, 102, 98, 100].map(sample));

@@ -1,4 +1,4 @@
-//! fio's terse output (`--minimal`), versions 2 to 5.
+//! Writes fio's terse output (`--minimal`), versions 2 to 5.
 
 use iodyno_job::Unified;
 use iodyno_model::{DiskUse, Histogram, PerDirection};
@@ -9,14 +9,14 @@ use crate::out::section::{GroupLane, Lane, Section, groups, sections};
 use crate::out::shares::{level_shares, percentiles};
 use crate::out::tree::push;
 
-/// Places for percentiles.
+/// Number of percentile fields.
 const PERCENTILES: usize = 20;
 
-/// `report` as `--output-format=terse --terse-version=VERSION`, a line for
-/// each section, its fields separated by `;`. All latencies are in us.
+/// `report` as `--output-format=terse --terse-version=VERSION`: a line for each section, fields
+/// separated by `;`. All latencies are in us.
 ///
-/// Versions 2 to 5 are known; a smaller number counts as 2, a larger one as 5
-/// (fio's default is 3). A `;` in a name, which would shift the fields, becomes `,`.
+/// Versions 2 to 5 are supported; smaller numbers count as 2, larger ones as 5 (fio's default is
+/// 3). A `;` in a name, which would shift the fields, becomes `,`.
 pub fn terse(report: &Report<'_>, version: u32) -> String {
     let version = version.clamp(2, 5);
     let sections = sections(report);
@@ -88,7 +88,7 @@ impl Line<'_> {
             push(self.text, format_args!(";{};{}", section.errors, section.first_error));
         }
         if let Some(description) = &section.reporting.description {
-            // Version 2 has it in a line of its own.
+            // Version 2 prints it on a separate line.
             let before = if self.version == 2 { "\n" } else { "" };
             push(self.text, format_args!("{before};{}", field(description)));
         }
@@ -126,8 +126,7 @@ impl Line<'_> {
         push(self.text, format_args!(";{min};{max};{mean:.6};{deviation:.6}"));
     }
 
-    /// Of the total latency where its percentiles are asked for, else of the
-    /// completion latency; twenty places.
+    /// Percentiles of the total latency if requested, else of the completion latency; 20 fields.
     fn percentiles(&mut self, lane: &Lane, reporting: &Reporting) {
         let histogram = match &reporting.percentiles {
             asked if asked.lat => Some(&lane.lat),
@@ -178,7 +177,7 @@ impl Line<'_> {
     }
 }
 
-/// A text that cannot be taken for several fields or lines.
+/// Replaces characters that would split a field or line.
 fn field(text: &str) -> String {
     text.chars()
         .map(|c| match c {

@@ -1,5 +1,5 @@
-//! JSON as fio writes it: members in order, numbers as integers or with six
-//! decimals, two blanks for each level.
+//! Writes JSON as fio does: members in order, numbers as integers or with six decimals, two blanks
+//! per level.
 
 use std::fmt::Write;
 
@@ -14,12 +14,12 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    /// An object of these members.
+    /// Builds an object of these members.
     pub(super) fn object<const N: usize>(members: [(&str, Self); N]) -> Self {
         Self::Object(members.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    /// The document, with a line feed at its end.
+    /// Formats the document, with a line feed at its end.
     pub(super) fn document(&self) -> String {
         let mut text = String::new();
         self.write(0, &mut text);

@@ -1,5 +1,5 @@
-//! What bench-fio's names say: `TARGET/4k/randread-64-32.json`, and for mixes
-//! `TARGET/randrw75/4k/randrw-64-32.json`; logs are called
+//! Parses bench-fio's file names: `TARGET/4k/randread-64-32.json`, for mixes
+//! `TARGET/randrw75/4k/randrw-64-32.json`; its logs are named
 //! `randread-iodepth-64-numjobs-32_bw.1.log`.
 
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::path::Path;
 use iodyno_job::parse_size;
 use iodyno_model::Workload;
 
-/// What the name of a result or of its logs, without their endings, says of
-/// the workload, and the target's name; `None` where it is not bench-fio's.
+/// Workload and target from the name of a result or log, without its extension; `None` if it is not
+/// bench-fio's.
 pub(super) fn named(folder: &Path, stem: &str) -> Option<(Workload, Option<String>)> {
     const RW: [&str; 10] = [
         "read",
@@ -38,7 +38,7 @@ pub(super) fn named(folder: &Path, stem: &str) -> Option<(Workload, Option<Strin
         return None;
     }
     let mut folders = folder.iter().rev().filter_map(|name| name.to_str());
-    // A number without a unit is a date, a ticket or a count of anything.
+    // A number without a unit may be a date, a ticket number or any count.
     let sizes = |name: &&str| {
         let unit = name.trim_start_matches(|c: char| c.is_ascii_digit());
         let is_unit = !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic());

@@ -1,11 +1,11 @@
-//! Clones of a job (`numjobs` without `group_reporting`), which fio reports one
-//! by one, as parts of one measurement.
+//! Merges the clones of a job (`numjobs` without `group_reporting`), which fio reports separately,
+//! into one measurement with parts.
 
 use iodyno_model::{CpuUse, JobStats, Measurement, Part, span_ns, totals};
 
 use super::workload::is_gathered;
 
-/// `measurements` with all clones of a job, one behind the other, gathered.
+/// `measurements` with consecutive clones of a job merged.
 pub(super) fn gathered(measurements: Vec<Measurement>) -> Vec<Measurement> {
     let mut gathered = Vec::with_capacity(measurements.len());
     let mut rest = measurements.into_iter().peekable();
@@ -24,7 +24,7 @@ pub(super) fn gathered(measurements: Vec<Measurement>) -> Vec<Measurement> {
         match clones.len() {
             1 => gathered.append(&mut clones),
             all if all == count => gathered.push(joined(clones)),
-            // What some of the clones did is not what the job did.
+            // Some of the clones do not represent the job.
             _ => gathered.append(&mut clones),
         }
     }
@@ -73,7 +73,7 @@ fn accounts(clones: Vec<&JobStats>) -> JobStats {
         all.errors.extend(clone.errors.iter().cloned());
         all.add_counts(clone);
     }
-    // Shares of a clone's time, which are those of all where all ran as long.
+    // Shares of a clone's time, weighted by how long it ran.
     let ran_ns = all.elapsed_ns.max(1) as f64;
     all.cpu = clones.iter().fold(CpuUse::default(), |cpu, clone| {
         let share = clone.elapsed_ns as f64 / ran_ns;
@@ -88,7 +88,7 @@ fn accounts(clones: Vec<&JobStats>) -> JobStats {
 
 #[cfg(test)]
 mod tests {
-    /// Each clone's share of its own time counts once, as a share of the longest.
+    /// Each clone's share of its own time counts once, as a share of the longest run time.
     #[test]
     fn cpu_time_of_clones_adds_up() {
         let clone = |user, system, ms| {

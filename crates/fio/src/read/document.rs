@@ -1,34 +1,33 @@
-//! A document that fio wrote.
+//! JSON document written by fio.
 
 use iodyno_model::{DiskUse, Measurement};
 use thiserror::Error;
 
 use crate::read::same_run::continues;
 
-/// A document that fio wrote: the report of one run, or of a part of it
-/// (`--status-interval`).
+/// JSON report of one run, or an interim report of it (`--status-interval`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// As it says: `fio-3.33`.
+    /// fio's version as written: `fio-3.33`.
     pub version: String,
-    /// When it was written, ns since 1970 UTC.
+    /// Time of writing, ns since 1970 UTC.
     pub written_ns: Option<i64>,
     /// Options of `[global]`, as written.
     pub global_options: Vec<(String, String)>,
-    /// One for each job (without `group_reporting`: each clone) of the report.
+    /// One for each job of the report; without `group_reporting` one for each clone.
     pub measurements: Vec<Measurement>,
-    /// Counters of the disks, their difference over the run.
+    /// Disk counters: their increase over the run.
     pub disks: Vec<DiskUse>,
-    /// How long the run had taken, s.
+    /// Elapsed time of the run, s.
     pub(super) elapsed_s: Option<u64>,
-    /// Jobs behind as many as are read of a text.
+    /// Number of jobs beyond the limit, which were not read.
     pub(super) left_out: usize,
 }
 
-/// Why a text is not fio's JSON.
+/// Reason why a text is not fio's JSON.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no document in it.
+    /// The text contains no document.
     #[error("no fio report in JSON found: `{{` followed by \"fio version\" was expected")]
     NoDocument,
     /// A document is cut off or damaged.
@@ -36,22 +35,22 @@ pub enum ReadError {
     NotJson {
         /// Line of the text, from 1.
         line: usize,
-        /// What the parser says.
+        /// The parser's message.
         what: String,
     },
-    /// A document without what every report has.
+    /// A document lacks a member that every report has.
     #[error("line {line}: the report that begins here has no `{member}`")]
     Missing {
         /// Line of the text, from 1.
         line: usize,
-        /// What is missing.
+        /// Name of the missing member.
         member: &'static str,
     },
 }
 
 impl Document {
-    /// Whether `next` is a later report of the same run (`--status-interval`
-    /// repeats the whole report, which holds all from the start).
+    /// True if `next` is a later report of the same run (`--status-interval` repeats the whole
+    /// report, cumulative from the start).
     pub(super) fn continues_in(&self, next: &Self) -> bool {
         const SECOND_NS: i64 = 1_000_000_000;
         let begun = |document: &Self| {
@@ -67,7 +66,7 @@ impl Document {
                 one.abs_diff(other) <= 2 * SECOND_NS.unsigned_abs()
                     && pairs.all(|(one, next)| one.name == next.name)
             }
-            // fio wrote no time up to 2.2.4.
+            // fio up to 2.2.4 wrote no time.
             _ => pairs.all(|(one, next)| one.name == next.name && continues(one, next)),
         }
     }

@@ -1,38 +1,37 @@
-//! Figures as fio prints them for people, with what their rounding hides.
+//! Rounded figures as fio prints them for people, with their rounding intervals.
 //!
-//! fio cuts a number to a whole one of its base unit (B/s, 1/s, the unit of a
-//! line of latencies) and divides it by 1000 or 1024 until it has at most four
-//! digits, six in 2.x (lib/num2str.c). An interval here holds every number that
-//! would have been printed so.
+//! fio truncates a number to whole base units (B/s, 1/s, the unit of a latency line) and divides it
+//! by 1000 or 1024 until it has at most four digits, six in 2.x (lib/num2str.c). An interval here
+//! covers every number that would be printed the same.
 
 use iodyno_model::{Estimate, Spread};
 
-/// How a version of fio prints what is left of a division.
+/// How a version of fio prints the remainder of a division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decimals {
-    /// Up to 2.19: the remainder itself, a zero in front of it lost: 50 of
-    /// 1024 are printed as `.5`. They say nothing.
+    /// Up to 2.19: the remainder itself without its leading zeros: 50 of 1024 is printed as `.5`.
+    /// These decimals carry no information.
     Remainder,
-    /// 2.20 to 3.25: rounded, but a carry is lost: 11.98 is printed as `11.0`.
+    /// 2.20 to 3.25: rounded, but the carry is lost: 11.98 is printed as `11.0`.
     CarryLost,
     /// Since 3.26: rounded.
     Rounded,
 }
 
-/// How the figures of a report are to be read.
+/// How to read the figures of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Notation {
-    /// `KB`, `MB` and `GB` are powers of 1024, as up to 2.16; else of 1000,
-    /// and `KiB` is the other one.
+    /// True if `KB`, `MB`, `GB` are powers of 1024, as up to 2.16; else they are powers of 1000,
+    /// and `KiB` is 1024.
     pub(super) binary: bool,
-    /// What the decimals are.
+    /// Meaning of the decimals.
     pub(super) decimals: Decimals,
-    /// Latencies were taken in this unit, ns: 1000 before 2.99.
+    /// Resolution of the latency clock, ns: 1000 before 2.99.
     pub(super) clock_ns: u32,
 }
 
 impl Notation {
-    /// That of a version; `binary`: the report itself is one of 2.16 or older.
+    /// Notation of a version; `binary`: the report looks like one of 2.16 or older.
     pub(super) fn of(version: Option<(u32, u32)>, binary: bool) -> Self {
         let decimals = match version {
             Some(version) if version < (2, 20) => Decimals::Remainder,
@@ -44,15 +43,15 @@ impl Notation {
         Self { binary, decimals, clock_ns: if coarse { 1000 } else { 1 } }
     }
 
-    /// A number that counts: `16.4k`, `4737k`, `753429K`.
+    /// Parses a count: `16.4k`, `4737k`, `753429K`.
     pub(super) fn count(self, text: &str) -> Option<Estimate> {
         let figure = Figure::new(text)?;
         let scale = power(1000.0, figure.rest.chars().next());
         self.interval(&figure, scale, 1000.0, 1.0)
     }
 
-    /// Bytes, or bytes per second: `409MiB`, `64.0MiB/s`, `260405KB/s`,
-    /// `11749Mbit/s`, `143Mi`. In bytes.
+    /// Parses bytes or bytes per second: `409MiB`, `64.0MiB/s`, `260405KB/s`, `11749Mbit/s`,
+    /// `143Mi`. In bytes.
     pub(super) fn bytes(self, text: &str) -> Option<Estimate> {
         let figure = Figure::new(text)?;
         let unit = figure.rest.trim_start().trim_end_matches("/s");
@@ -66,7 +65,7 @@ impl Notation {
             "" => 1000.0,
             _ => return None,
         };
-        // A unit that nobody knows is not taken for bytes.
+        // An unknown unit is not taken for bytes.
         if letter.is_some_and(|letter| !"kKMGTPE".contains(letter)) {
             return None;
         }
@@ -74,22 +73,21 @@ impl Notation {
         self.interval(&figure, power(step, letter) / per_byte, step, 1.0)
     }
 
-    /// A whole number of `unit_ns` that was cut: the least and the largest
-    /// latency, `2770`, `94396k`. In ns.
+    /// Parses a latency truncated to whole `unit_ns` (minimum, maximum): `2770`, `94396k`. In ns.
     pub(super) fn cut_latency(self, text: &str, unit_ns: u32) -> Option<Estimate> {
         let unit = f64::from(unit_ns);
         let scale = power(1000.0, Figure::new(text)?.rest.chars().next());
-        // What is in the clock's own unit is exact.
+        // Values in the clock's own unit are exact.
         let lost = if unit_ns == 1 && scale == 1.0 { 0.0 } else { unit };
         self.interval(&Figure::new(text)?, scale * unit, 1000.0, lost)
     }
 
-    /// Value and bounds of `figure` times `scale`; `lost` is what was cut off
-    /// before it was divided by `step`, again and again.
+    /// Value and bounds of `figure` times `scale`; `lost` is the amount truncated before the
+    /// repeated division by `step`.
     fn interval(self, figure: &Figure<'_>, scale: f64, step: f64, lost: f64) -> Option<Estimate> {
         let value = figure.value * scale;
         let (low, high) = match (figure.decimals, self.decimals) {
-            // Not divided: it is what it was, but for what was cut.
+            // Not divided: exact except for the truncation.
             (None, _) if scale <= lost.max(1.0) => (value, value + lost),
             (None, _) => (value - scale / 2.0, value + scale / 2.0 + lost),
             (Some(_), Decimals::Remainder) => {
@@ -97,7 +95,7 @@ impl Notation {
                 (whole, whole + scale)
             }
             (Some(_), Decimals::CarryLost) if figure.value.fract() == 0.0 => (value, value + scale),
-            // The decimals are of a remainder whose own remainder was cut.
+            // The decimals come from a remainder that was itself truncated.
             (Some(digits), _) => {
                 let half = scale / 2.0 / 10_f64.powi(digits);
                 (value - half, value + half + lost.max(scale / step))
@@ -107,7 +105,7 @@ impl Notation {
     }
 }
 
-/// A decimal number of `unit_ns`, rounded: a mean, a deviation. In ns.
+/// Parses a rounded decimal number of `unit_ns`: a mean, a deviation. In ns.
 pub(super) fn rounded_latency(text: &str, unit_ns: u32) -> Option<Estimate> {
     let (figure, unit) = (Figure::new(text)?, f64::from(unit_ns));
     let half = unit / 2.0 / 10_f64.powi(figure.decimals.unwrap_or(0));
@@ -115,26 +113,25 @@ pub(super) fn rounded_latency(text: &str, unit_ns: u32) -> Option<Estimate> {
     estimate(value, (value - half).max(0.0), value + half)
 }
 
-/// A percentage with its rounding, as a share of one.
+/// Parses a percentage with its rounding, as a fraction of one.
 pub(super) fn share(text: &str) -> Option<Estimate> {
     let figure = Figure::new(text)?;
     let half = 0.5 / 10_f64.powi(figure.decimals.unwrap_or(0));
-    // What is less than the last digit is printed as one of it, so that it is seen.
+    // fio prints values below the last digit as one unit of it, to show that they are not 0.
     let least = 1.0 / 10_f64.powi(figure.decimals.unwrap_or(0));
     let low = if figure.value <= least { 0.0 } else { figure.value - half };
     let whole = estimate(figure.value, low, figure.value + half)?;
     Some(whole.scaled(0.01))
 }
 
-/// An amount over a time that is known to the millisecond, per second.
+/// Rate per second of an amount over a run time known to the millisecond.
 pub(super) fn per_second(amount: f64, runtime_ms: u64) -> Option<Estimate> {
     let ms = runtime_ms as f64;
     let rate = |ms: f64| amount * 1e3 / ms;
     (runtime_ms > 0).then(|| estimate(rate(ms), rate(ms + 1.0), rate((ms - 1.0).max(0.5))))?
 }
 
-/// The narrowest of several figures of the same thing, no wider than what the
-/// others that agree with it leave open.
+/// Narrowest of several figures of the same quantity, intersected with those that agree with it.
 pub(super) fn narrowest(figures: &[Estimate]) -> Option<Estimate> {
     let width = |figure: &Estimate| figure.high() - figure.low();
     let best = figures.iter().min_by(|a, b| width(a).total_cmp(&width(b)))?;
@@ -147,16 +144,16 @@ pub(super) fn narrowest(figures: &[Estimate]) -> Option<Estimate> {
     estimate(best.value.clamp(low, high), low, high)
 }
 
-/// An estimate of what was rounded; `None` where a damaged text makes no number of it.
+/// Estimate of a rounded value; `None` if a damaged text gives no valid number.
 pub(super) fn estimate(value: f64, low: f64, high: f64) -> Option<Estimate> {
     let sane = value.is_finite() && low.is_finite() && high.is_finite() && value < 1e30;
     sane.then_some(Estimate { value, spread: Spread::Rounding { low, high } })
 }
 
-/// A number and what stands behind it.
+/// A number and the text after it.
 struct Figure<'a> {
     value: f64,
-    /// Digits behind the point; `None` without one.
+    /// Digits after the decimal point; `None` without one.
     decimals: Option<i32>,
     rest: &'a str,
 }
@@ -166,7 +163,7 @@ impl<'a> Figure<'a> {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, rest) = text.split_at(end);
-        // Broken by a line's end, nobody knows where.
+        // Digits after a blank: a number broken at an unknown place by a line break.
         let behind = rest.trim_start();
         if behind.len() < rest.len() && behind.starts_with(|c: char| c.is_ascii_digit()) {
             return None;
@@ -178,7 +175,7 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// `step` to the power that `letter` stands for.
+/// `step` raised to the power of the prefix `letter`.
 fn power(step: f64, letter: Option<char>) -> f64 {
     let exponent = match letter.map(|letter| letter.to_ascii_uppercase()) {
         Some('K') => 1,
@@ -229,7 +226,7 @@ mod tests {
         holds(share("0.01%"), 0.0001, 0.0);
     }
 
-    /// fio's num2str (lib/num2str.c), of 2.16, 3.25 and 3.26.
+    /// fio's num2str (lib/num2str.c) of 2.16, 3.25 and 3.26.
     fn printed(mut whole: u64, width: usize, step: u64, decimals: Decimals) -> String {
         let prefixes =
             if step == 1024 { ["", "K", "M", "G", "T"] } else { ["", "k", "M", "G", "T"] };
@@ -291,7 +288,7 @@ mod tests {
         let best = narrowest(&both).unwrap();
         assert_eq!(best.low(), 67.15e6);
         assert!((best.high() - 64.05 * 1_048_576.0).abs() < 1026.0, "{best:?}");
-        // A figure that contradicts the best one says nothing of it.
+        // A figure that contradicts the best one is ignored.
         let best = narrowest(&[both[0], NEW.bytes("5000MB/s").unwrap()]).unwrap();
         assert_eq!(best, both[0]);
         assert_eq!(narrowest(&[]), None);

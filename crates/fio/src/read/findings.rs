@@ -1,37 +1,37 @@
-//! What was read, and what could not be.
+//! Imported measurements and the problems found on the way.
 
 use std::fmt;
 
 use iodyno_model::Measurement;
 
-/// Said where a text has nothing to read.
+/// Problem of a text without fio output.
 pub(super) const NOTHING: &str = "nothing of fio's was found";
-/// Said where a text has more jobs than [`most_jobs`].
+/// Problem of a text with more jobs than [`most_jobs`].
 pub(super) const TOO_MANY: &str =
     "more jobs than fio reports in a text of this length: what follows is not read";
 
-/// Jobs that are read of a text of this length: many more than any has that fio wrote.
+/// Limit of jobs read from a text of this length: far more than fio ever writes.
 pub(super) fn most_jobs(bytes: usize) -> usize {
     (8_192 + bytes / 1024).min(65_536)
 }
 
-/// What was read.
+/// Imported results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Imported {
-    /// The measurements, in the order in which they stand there.
+    /// Measurements, in the order of the text.
     pub measurements: Vec<Measurement>,
-    /// What could not be read, and where.
+    /// Problems, and where they are.
     pub problems: Vec<Problem>,
 }
 
-/// Something that could not be read.
+/// Part of an input that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// File, as it was named; empty where a text has no name.
+    /// File as named by the caller; empty for a text without a name.
     pub file: String,
-    /// Line, from 1; `None`: the file as a whole.
+    /// Line, from 1; `None` for the whole file.
     pub line: Option<usize>,
-    /// What is wrong, in a sentence.
+    /// Description in one sentence.
     pub what: String,
 }
 
@@ -41,7 +41,7 @@ impl Problem {
     }
 }
 
-/// A problem's words up to so many characters: they may quote a file.
+/// Longest description printed, characters: it may quote a file.
 const LONGEST: usize = 300;
 
 /// `file:12: what is wrong`.
@@ -54,7 +54,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Of a text that has nothing to read.
+/// Result for a text without fio output.
 pub(super) fn nothing(name: &str) -> Imported {
     Imported { problems: vec![Problem::new(name, None, NOTHING)], ..Imported::default() }
 }

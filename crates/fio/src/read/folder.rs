@@ -1,4 +1,4 @@
-//! Folders of results with their logs, such as bench-fio's.
+//! Imports folders of results with their logs, such as bench-fio's.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,27 +18,27 @@ use super::same_run::behind;
 use super::workload::complete;
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// Endings of files that lie beside results and are none.
+/// Extensions of files found next to results that contain none.
 const PASSED_OVER: [&str; 12] =
     ["fio", "ini", "job", "png", "svg", "jpg", "jpeg", "gif", "webp", "pdf", "pickle", "fz"];
 
-/// Logs of one run: what `write_bw_log` and the like were given, in a folder.
+/// Logs by folder and stem (the value of `write_bw_log` and the like): each entry is one run.
 type Logs = BTreeMap<(PathBuf, String), Vec<Log>>;
 
-/// A log by name and path.
+/// Parsed name and path of a log.
 pub(super) type Log = (LogName, PathBuf);
 
-/// A measurement, and the file that it was read from.
+/// A measurement and the file it was read from.
 pub(super) struct Found {
     pub(super) folder: PathBuf,
     pub(super) stem: String,
     pub(super) measurement: Measurement,
 }
 
-/// What a file holds; of a log a measurement of its own.
+/// Imports a file; a log becomes a measurement of its own.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file is unreadable.
 pub(super) fn file(path: &Path) -> io::Result<Imported> {
     let kind = std::fs::metadata(path)?.file_type();
     if kind.is_block_device() {
@@ -58,11 +58,11 @@ pub(super) fn file(path: &Path) -> io::Result<Imported> {
     }
 }
 
-/// What all files below `folder` hold. Logs become series of the measurements
-/// that they belong to; those that belong to none become measurements.
+/// Imports all files below `folder`. Logs become series of the measurements that they belong to, or
+/// measurements of their own if there are none.
 ///
 /// # Errors
-/// The folder cannot be read. What cannot be read of its files is a problem.
+/// The folder is unreadable. Unreadable files in it are problems.
 pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
     let mut imported = Imported::default();
     let mut found: Vec<Found> = Vec::new();
@@ -147,7 +147,7 @@ fn in_order(path: &Path) -> Vec<(String, u64)> {
     parts
 }
 
-/// All files below `folder`, sorted by path. Links to folders are not followed.
+/// Lists all files below `folder`, sorted by path. Links to folders are not followed.
 fn files(folder: &Path, problems: &mut Vec<Problem>) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
@@ -174,7 +174,7 @@ pub(super) fn open(path: &Path) -> io::Result<BufReader<File>> {
     Ok(BufReader::with_capacity(BUFFER_BYTES, File::open(path)?))
 }
 
-/// What bench-fio's names say and the report does not.
+/// Completes the workload and target from bench-fio's names.
 pub(super) fn name_from_path(measurement: &mut Measurement, folder: &Path, stem: &str) {
     if let Some((workload, target)) = bench_fio::named(folder, stem) {
         complete(&mut measurement.workload, workload);

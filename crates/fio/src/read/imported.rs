@@ -1,4 +1,4 @@
-//! What a text, a file or a folder holds.
+//! Imports fio's results from a text, a stream, a file or a folder.
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
@@ -17,13 +17,12 @@ use super::terse::terse;
 use super::unescape::restored;
 use super::wide::Wide;
 
-/// A text up to here is read as a whole; of a longer one what is near something of fio's.
+/// Texts up to this size are read as a whole; of longer ones only the parts near fio's output.
 const WHOLE_BYTES: u64 = 4 << 20;
-/// So much tells whether a text is one, bytes.
+/// Bytes that suffice to tell text from binary data.
 const HEAD_BYTES: usize = 64 << 10;
-/// What `text` holds, whatever fio printed it as, and whatever stands around
-/// it. What stands there in several formats counts once, as the one that says
-/// most: JSON, terse, normal.
+/// Imports all fio output in `text`, in any format, ignoring the rest. A run in several formats
+/// counts once, as the most detailed: JSON, terse, normal.
 pub fn text(name: &str, text: &str) -> Imported {
     whole(name, text.to_owned())
 }
@@ -36,7 +35,7 @@ fn whole(name: &str, text: String) -> Imported {
     let rest = without(rest, &lines.taken);
     let mut normal = normal(name, &rest);
     drop(rest);
-    // Its head without results is no damage where those are in another format.
+    // A head without results is no damage if another format has the results.
     if normal.measurements.is_empty() && json.measurements.len() + lines.measurements.len() > 0 {
         normal.problems.clear();
     }
@@ -48,7 +47,7 @@ fn whole(name: &str, text: String) -> Imported {
     let measurements = together(json.measurements, lines.measurements);
     let mut measurements = together(measurements, normal.measurements);
     let mut others = measurements.split_off(in_json);
-    // Only JSON tells how many clones a job has.
+    // Only JSON states how many clones a job has.
     let mut measurements = gathered(measurements);
     let mut next_phase = measurements.iter().map(|of| of.phase + 1).max().unwrap_or(0);
     behind(&mut next_phase, &mut others);
@@ -60,19 +59,19 @@ fn whole(name: &str, text: String) -> Imported {
     Imported { measurements, problems }
 }
 
-/// What `input` holds, as of [`text`], compressed or not; `name` is what problems call it.
-/// It may be endless: memory is taken for what is near something of fio's, and reading ends
-/// where nothing of that has been for long.
+/// Imports `input` as [`text`] does, compressed or not; `name` is used in problems. The input may
+/// be endless: only parts near fio's output take memory, and reading stops after a long stretch
+/// without any.
 ///
 /// # Errors
-/// It cannot be read, or is too large to be a report.
+/// Unreadable, or too large to be a report.
 pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
     let mut input = plain(input)?;
     let mut beginning = Vec::new();
     input.by_ref().take(WHOLE_BYTES).read_to_end(&mut beginning)?;
     let head = &beginning[..beginning.len().min(HEAD_BYTES)];
     let wide = Wide::of(head);
-    // Neither tests' data nor pictures are worth reading to their end.
+    // Neither test data nor images are worth reading to the end.
     if head.contains(&0) && wide.is_none() {
         return Ok(nothing(name));
     }
@@ -100,15 +99,15 @@ pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
     Ok(imported)
 }
 
-/// What a file holds, or all files below a folder.
+/// Imports a file, or all files below a folder.
 ///
 /// # Errors
-/// It cannot be read at all.
+/// Unreadable.
 pub fn path(path: &Path) -> io::Result<Imported> {
     if path.is_dir() { folder::folder(path) } else { folder::file(path) }
 }
 
-/// `text` with its lines, and nothing in place of `taken`.
+/// `text` without the ranges `taken`; line breaks stay.
 fn without(text: String, taken: &[Range<usize>]) -> String {
     let mut taken: Vec<&Range<usize>> = taken.iter().collect();
     taken.sort_by_key(|range| range.start);
@@ -130,6 +129,6 @@ fn without(text: String, taken: &[Range<usize>]) -> String {
     }
     bytes.truncate(end);
     bytes.shrink_to_fit();
-    // Whole characters were taken out.
+    // Only whole characters were removed, so this is valid UTF-8.
     String::from_utf8(bytes).unwrap_or_default()
 }

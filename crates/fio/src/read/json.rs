@@ -1,4 +1,4 @@
-//! fio's JSON and JSON+: a report's jobs as measurements.
+//! Parses fio's JSON and JSON+: a report's jobs as measurements.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::read::rate::per_runtime;
 use crate::read::workload::{is_gathered, split_names, with_defaults, workload};
 
 const MS_NS: u64 = 1_000_000;
-/// So many jobs fio starts at most (fio.h, REAL_MAX_JOBS).
+/// Largest number of jobs in fio (fio.h, REAL_MAX_JOBS).
 const MOST_THREADS: f64 = 4096.0;
 
-/// The document with the members `head`; its jobs are read out of `json`, one after the other.
+/// Document with the members `head`; its jobs are read from `json`, one after the other.
 ///
 /// # Errors
-/// The name of a member that every document has.
+/// Name of a missing member that every document has.
 pub(super) fn document<'de>(
     head: &Members,
     json: impl Deserializer<'de>,
@@ -37,7 +37,7 @@ pub(super) fn document<'de>(
         true => jobs.push(Taken {
             measurement: run.measurement(&job, true),
             elapsed_s: integer(&job, "elapsed"),
-            // Since 3.4 run times tell how many clones it holds.
+            // Since 3.4 the run times show how many clones a job holds.
             as_clone: match job.get("job_runtime") {
                 None => run.measurement(&job, false).account.map(Box::new),
                 Some(_) => None,
@@ -64,16 +64,16 @@ pub(super) fn document<'de>(
     })
 }
 
-/// A job that was read.
+/// A parsed job.
 struct Taken {
-    /// As if it held all of its clones.
+    /// Read as the sum of all clones of the job.
     measurement: Measurement,
     elapsed_s: Option<u64>,
-    /// What it is where it holds one of its clones.
+    /// Statistics if it is a single clone.
     as_clone: Option<Box<JobStats>>,
 }
 
-/// Clones that are reported each by itself hold one thread each.
+/// Clones reported separately have one thread each.
 fn reported_each(jobs: &mut [Taken]) {
     let mut times = BTreeMap::<(String, u32), usize>::new();
     let key = |of: &Measurement| (of.name.clone(), of.group);
@@ -88,8 +88,7 @@ fn reported_each(jobs: &mut [Taken]) {
     }
 }
 
-/// Takes out the sum of all servers that a client's report ends with, unless it
-/// stands alone.
+/// Removes the sum of all servers at the end of a client's report, unless it is the only entry.
 pub(super) fn without_sum<T>(jobs: &mut Vec<T>, name: impl Fn(&T) -> &str) {
     let is_sum = |job: &T| name(job) == "All clients";
     if !jobs.iter().all(is_sum) {
@@ -97,19 +96,19 @@ pub(super) fn without_sum<T>(jobs: &mut Vec<T>, name: impl Fn(&T) -> &str) {
     }
 }
 
-/// What the jobs of a document have in common.
+/// Properties common to all jobs of a document.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Run {
-    /// As it says: `fio-3.33`; empty where it is not known.
+    /// fio's version as written: `fio-3.33`; empty if unknown.
     version: String,
-    /// Written by ourselves in fio's shape.
+    /// Written by iodyno in fio's format.
     ours: bool,
     global_options: Vec<(String, String)>,
     written_ns: Option<i64>,
 }
 
 impl Run {
-    /// What the document `value` says of all its jobs.
+    /// Reads the properties common to all jobs from the document `value`.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let written_ms = integer(value, "timestamp_ms")
             .or_else(|| integer(value, "timestamp")?.checked_mul(1000));
@@ -121,8 +120,7 @@ impl Run {
         })
     }
 
-    /// A job of it; `is_alone`: no other one in the report has its name, so that it holds all of
-    /// its clones.
+    /// Converts a job; `is_alone`: its name is unique in the report, so it holds all of its clones.
     pub(super) fn measurement(&self, job: &Value, is_alone: bool) -> Measurement {
         let mut asked: BTreeMap<String, String> = self.global_options.iter().cloned().collect();
         asked.extend(options(job, "job options"));
@@ -130,12 +128,12 @@ impl Run {
         let sides = || names.into_iter().filter_map(|name| Some((name, job.get(name)?)));
         let mut total: Vec<DirectionResult> =
             sides().filter_map(|(name, side)| self.direction(name, side)).collect();
-        // With unified_rw_reporting=both the directions stand beside their sum.
+        // With unified_rw_reporting=both the directions are listed in addition to their sum.
         if total.iter().any(|one| one.direction != Direction::Mixed) {
             total.retain(|one| one.direction != Direction::Mixed);
         }
         total.shrink_to_fit();
-        // Errors are counted where fio was asked to continue, and not by direction.
+        // fio counts errors only with continue_on_error, and not per direction.
         let none = integer(job, "error") == Some(0);
         let failed = integer(job, "total_err").or(none.then_some(0));
         if total.len() == 1 || failed == Some(0) {
@@ -161,7 +159,7 @@ impl Run {
         };
         let targets = targets(job, &asked);
         let mut workload = workload(asked);
-        // Without latency_target this is the depth in effect, asked for or not.
+        // Without latency_target this is the effective depth, set by the user or not.
         let searched = integer(job, "latency_target").is_some_and(|target| target > 0);
         let depth = integer(job, "latency_depth").and_then(|depth| u32::try_from(depth).ok());
         workload.iodepth = workload.iodepth.or(depth.filter(|_| !searched));
@@ -170,7 +168,7 @@ impl Run {
         }
         let group = integer(job, "groupid").and_then(|group| u32::try_from(group).ok());
         Measurement {
-            // fio counts a group at each stonewall, and at new_group, which is rare.
+            // fio starts a new group at each stonewall, and at new_group, which is rare.
             phase: group.unwrap_or(0),
             group: group.unwrap_or(0),
             targets,
@@ -201,7 +199,7 @@ impl Run {
             return None;
         }
         let runtime_ms = integer(value, "runtime").unwrap_or(0);
-        // The count over the run time, unless the report says something else.
+        // Count over run time, unless the report states another value.
         let rate = |amount: Option<u64>, printed: Option<f64>, unit: f64| {
             let exact = amount.and_then(|amount| per_runtime(amount, runtime_ms));
             let printed = printed.filter(|printed| *printed > 0.0).map(|printed| printed * unit);
@@ -210,7 +208,7 @@ impl Run {
                     Some(Estimate::bare(printed))
                 }
                 (Some(exact), _) => Some(exact),
-                // Nothing but whole units is printed where the count is not.
+                // Only whole units are printed where there is no count.
                 (None, printed) => printed.map(|low| Estimate {
                     value: low,
                     spread: Spread::Rounding { low, high: low + unit },
@@ -219,7 +217,7 @@ impl Run {
         };
         let bandwidth = match float(value, "bw_bytes") {
             Some(printed) => rate(bytes, Some(printed), 1.0),
-            // Up to fio 3.1 there were whole KiB/s only.
+            // fio up to 3.1 prints only whole KiB/s.
             None => rate(bytes, float(value, "bw"), 1024.0),
         };
         let mut latencies = StatedLatencies::default();
@@ -231,7 +229,7 @@ impl Run {
         Some(DirectionResult {
             ios,
             bytes,
-            // As far as is known: what a ramp_time did is not in the report.
+            // As far as known: the report does not include I/O during ramp_time.
             whole_ios: ios,
             whole_bytes: bytes,
             short_ios: integer(value, "short_ios"),
@@ -246,7 +244,7 @@ impl Run {
         })
     }
 
-    /// `io_bytes` was in KiB up to fio 2.20; `io_kbytes` came with the change.
+    /// `io_bytes` is in KiB up to fio 2.20; `io_kbytes` came with the change.
     fn in_kib(&self, direction: &Value) -> bool {
         let old = match version_of(&self.version) {
             Some(version) => version < (2, 21),
@@ -255,7 +253,7 @@ impl Run {
         old && direction.get("io_kbytes").is_none()
     }
 
-    /// slat and clat.
+    /// Histograms of slat and clat.
     fn split(&self, value: &Value) -> Option<SplitLatency> {
         let (submission, completion) = match self.repeats_total(value) {
             true => (None, None),
@@ -268,7 +266,7 @@ impl Run {
         })
     }
 
-    /// In our own documents clat repeats the total unless each I/O was stamped.
+    /// In iodyno's own documents clat repeats lat unless each I/O was timed.
     fn repeats_total(&self, direction: &Value) -> bool {
         self.ours && stated(direction, "slat").is_empty()
     }
@@ -276,13 +274,13 @@ impl Run {
     fn started_ns(&self, job: &Value, counted_ns: u64) -> Option<i64> {
         match integer(job, "job_start").and_then(|ms| i64::try_from(ms).ok()) {
             Some(ms) => Some(ms.saturating_mul(1_000_000)),
-            // Not when it started, but near enough to put runs in order.
+            // Not the exact start, but close enough to order runs.
             None => Some(self.written_ns?.saturating_sub_unsigned(counted_ns)),
         }
     }
 }
 
-/// fio's samples of the rates of a direction, where there were any; bandwidths are in KiB/s.
+/// fio's rate samples of a direction, if any; bandwidths are in KiB/s.
 fn sampled(value: &Value) -> Option<Box<SampledRates>> {
     let samples = |names: [&str; 5], unit: f64| {
         let number = |name: &str| Some(Estimate::bare(float(value, name)? * unit));
@@ -304,7 +302,7 @@ fn sampled(value: &Value) -> Option<Box<SampledRates>> {
     (sampled != SampledRates::default()).then(|| Box::new(sampled))
 }
 
-/// fio's version as a source: `fio 3.33`, `fio` where it is not known.
+/// fio's version as a source: `fio 3.33`, `fio` if unknown.
 pub(super) fn source(version: &str) -> String {
     format!("fio {}", version.trim_start_matches("fio-")).trim_end().to_owned()
 }
@@ -315,7 +313,7 @@ pub(super) fn version_of(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// `filename`; on another host behind its name, as in `host:/dev/nvme0n1`.
+/// Targets from `filename`, with the host's name in client mode: `host:/dev/nvme0n1`.
 fn targets(job: &Value, asked: &BTreeMap<String, String>) -> Vec<String> {
     let names = asked.get("filename").map_or_else(Vec::new, |names| split_names(names));
     match text(job, "hostname") {
@@ -325,8 +323,8 @@ fn targets(job: &Value, asked: &BTreeMap<String, String>) -> Vec<String> {
     }
 }
 
-/// How long a job ran, ns, and how many threads it had: since 3.4 fio adds up the run times of
-/// all that it reports as one, and not all versions list `group_reporting`.
+/// Run time of a job, ns, and its number of threads: since 3.4 fio adds up the run times of all
+/// threads that it reports as one, and not all versions list `group_reporting`.
 fn wall_time(
     job: &Value,
     counted_ns: u64,
@@ -348,7 +346,7 @@ fn wall_time(
     ((all_ns as f64 / threads).ceil() as u64, threads)
 }
 
-/// CPU time of all threads, of which fio prints the mean; `None` where it does not.
+/// CPU time of all threads, of which fio prints the mean; `None` if absent.
 fn cpu(job: &Value, threads: f64) -> Option<CpuUse> {
     let share = |name: &str| Some(float(job, name)? / 100.0);
     let (user, system) = (share("usr_cpu")?, share("sys_cpu")?);
@@ -387,7 +385,7 @@ fn account(job: &Value, total: &[DirectionResult]) -> JobStats {
 
 fn disk(value: &Value, elapsed_s: Option<u64>) -> DiskUse {
     let number = |name: &str| integer(value, name).unwrap_or(0);
-    // fio keeps neither time nor busy time, but their ratio.
+    // fio states neither elapsed nor busy time, but their ratio.
     let elapsed_ns = elapsed_s.unwrap_or(0).saturating_mul(1000 * MS_NS);
     let util = float(value, "util").unwrap_or(0.0);
     DiskUse {

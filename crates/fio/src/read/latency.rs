@@ -1,23 +1,23 @@
-//! Latencies as fio prints them.
+//! Parses latencies as fio prints them.
 
 use iodyno_model::{Estimate, Histogram, LatencySummary, Spread};
 use serde_json::Value;
 
 use crate::read::members::{MOST, float, integer};
 
-/// In which unit latencies are printed, and in which fio counted them.
+/// Unit in which latencies are printed, and in which fio counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     /// ns: JSON and logs of fio 3.
     Ns,
-    /// us, and what is less was cut off before it was counted: fio 2.
+    /// us, truncated to us before they were counted: fio 2.
     Us,
     /// Counted in ns and printed in us: terse output of fio 3.
     NsInUs,
 }
 
 impl Unit {
-    /// ns of one printed unit.
+    /// Length of the printed unit, ns.
     pub(super) const fn printed_ns(self) -> u64 {
         match self {
             Self::Ns => 1,
@@ -33,7 +33,7 @@ impl Unit {
         }
     }
 
-    /// A smallest or largest latency.
+    /// Converts a minimum or maximum.
     pub(super) fn extreme(self, printed: u64) -> Estimate {
         let unit = self.printed_ns();
         let value = printed.saturating_mul(unit) as f64;
@@ -43,17 +43,17 @@ impl Unit {
         }
     }
 
-    /// A mean, printed with decimals.
+    /// Converts a mean, printed with decimals.
     pub(super) fn mean(self, printed: f64) -> Estimate {
         let value = printed * self.printed_ns() as f64;
         match self {
-            // Of values that were cut off by up to one us each.
+            // Mean of values that were truncated by up to 1 us each.
             Self::Us => rounded(value, value, value + 1000.0),
             Self::Ns | Self::NsInUs => Estimate::bare(value),
         }
     }
 
-    /// A standard deviation, printed with decimals.
+    /// Converts a standard deviation, printed with decimals.
     pub(super) fn deviation(self, printed: f64) -> Estimate {
         let value = printed * self.printed_ns() as f64;
         match self {
@@ -62,7 +62,7 @@ impl Unit {
         }
     }
 
-    /// A percentile, which fio knows to the bin; `max_ns` bounds the last one.
+    /// Converts a percentile, which fio knows to the bin; `max_ns` bounds the last bin.
     pub(super) fn percentile(self, printed: u64, max_ns: Option<f64>) -> Estimate {
         let ns = printed.saturating_mul(self.printed_ns());
         let (first, last, bin_ns) = match self {
@@ -77,7 +77,7 @@ impl Unit {
         rounded(ns as f64, low, high)
     }
 
-    /// The values of fio's bins `first` to `last`, ns.
+    /// Range of fio's bins `first` to `last`, ns.
     pub(super) fn bins_ns(self, first: usize, last: usize) -> (u64, u64) {
         let unit = if self == Self::Us { 1000 } else { 1 };
         let end = Histogram::BINS - 1;
@@ -91,8 +91,8 @@ const fn rounded(value: f64, low: f64, high: f64) -> Estimate {
     Estimate { value, spread: Spread::Rounding { low, high } }
 }
 
-/// The object of the latencies `kind` (`clat`) of a direction, where there
-/// were any: fio 3 names the unit, fio 2 does not.
+/// JSON object of the latencies `kind` (`clat`) of a direction, if it has any: fio 3 names the
+/// unit, fio 2 does not.
 pub(super) fn latencies<'a>(direction: &'a Value, kind: &str) -> Option<(&'a Value, Unit)> {
     let in_ns = direction.get(format!("{kind}_ns")).map(|found| (found, Unit::Ns));
     let (found, unit) = in_ns.or_else(|| Some((direction.get(kind)?, Unit::Us)))?;
@@ -103,7 +103,7 @@ pub(super) fn latencies<'a>(direction: &'a Value, kind: &str) -> Option<(&'a Val
     any.then_some((found, unit))
 }
 
-/// What a direction states of its latencies of `kind`.
+/// Latency summary of `kind` in a direction.
 pub(super) fn stated(direction: &Value, kind: &str) -> LatencySummary {
     let Some((found, unit)) = latencies(direction, kind) else {
         return LatencySummary::default();
@@ -112,7 +112,7 @@ pub(super) fn stated(direction: &Value, kind: &str) -> LatencySummary {
     let listed = found.get("percentile").and_then(Value::as_object).into_iter().flatten();
     let mut percentiles: Vec<(f64, Estimate)> = listed
         .filter_map(|(percent, value)| {
-            // Up to fio 3.3 what is left of the list is filled with `0.00`.
+            // fio up to 3.3 fills the rest of the list with `0.00`.
             let percent = percent.parse().ok().filter(|p| *p > 0.0 && *p <= 100.0)?;
             let whole =
                 value.as_u64().or_else(|| Some(value.as_f64().filter(|v| *v >= 0.0)? as u64));
@@ -131,12 +131,12 @@ pub(super) fn stated(direction: &Value, kind: &str) -> LatencySummary {
     }
 }
 
-/// Latencies of `kind` by their bins; `None` without bins (JSON, not JSON+).
+/// Histogram of the latencies of `kind`; `None` without bins (JSON, not JSON+).
 pub(super) fn binned(direction: &Value, kind: &str) -> Option<Histogram> {
     let (found, unit) = latencies(direction, kind)?;
     let mut bins = Vec::new();
     let listed = found.get("bins")?.as_object()?;
-    // Up to fio 2.19 a bin's name is its number, and three constants stand beside the bins;
+    // Up to fio 2.19 a bin's name is its number, and three constants are listed next to the bins;
     // since 2.20 it is the middle of the bin, in us up to 2.21.
     let are_numbered = listed.contains_key("FIO_IO_U_PLAT_BITS");
     for (name, count) in listed {
@@ -161,7 +161,7 @@ pub(super) fn binned(direction: &Value, kind: &str) -> Option<Histogram> {
     (1..=MOST).contains(&count).then_some(histogram)
 }
 
-/// The middle of a range.
+/// Middle of a range.
 pub(super) const fn middle((low, high): (u64, u64)) -> u64 {
     low + (high - low) / 2
 }

@@ -1,4 +1,4 @@
-//! JSON values of bounded size: whoever wrote a report may have written anything.
+//! Parses JSON values of bounded size: a report may come from anywhere and contain anything.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,31 +7,31 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// More elements than a job of a JSON+ report has: nine histograms of 1856 bins.
+/// Limit of elements: more than a job of a JSON+ report has (nine histograms of 1856 bins).
 const MOST_ELEMENTS: usize = 1 << 16;
-/// Bytes of a text that count as an element.
+/// Bytes of a string that count as one element.
 const BYTES_OF_ELEMENT: usize = 32;
 
-/// A value as far as there is room for it; the rest is read and dropped.
+/// Deserializes a value up to the remaining room; the rest is read and dropped.
 #[derive(Clone, Copy)]
 pub(super) struct Limited<'a>(&'a Cell<usize>);
 
-/// An object, as of [`Limited`], without the members that `skipped` names.
+/// An object, as of [`Limited`], without the members in [`JOBS`].
 pub(super) struct Members {
-    /// What is kept.
+    /// Members that are kept.
     pub(super) kept: Value,
-    /// Of the skipped ones those that are lists.
+    /// Skipped members that are lists.
     pub(super) lists: Vec<&'static str>,
 }
 
-/// Members of a report that are read one element at a time, the preferred first.
+/// Members of a report that are read one element at a time, the preferred one first.
 pub(super) const JOBS: [&str; 2] = ["jobs", "client_stats"];
 
-/// A value with room of its own.
+/// A value with its own room.
 pub(super) struct Whole(pub(super) Value);
 
 impl Limited<'_> {
-    /// Nothing will be kept: a list of all jobs is passed over several times as fast.
+    /// True if nothing more is kept: skipping a list of all jobs is several times as fast.
     fn is_full(self) -> bool {
         self.0.get() == 0
     }
@@ -110,7 +110,7 @@ impl<'de> Visitor<'de> for Limited<'_> {
     }
 }
 
-/// A member's name.
+/// Deserializes a member's name.
 struct Name<'a>(Limited<'a>);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-/// Calls `take` for each element of the list `name` of an object.
+/// Calls the function for each element of the list with this name in an object.
 pub(super) struct Elements<'a, F>(pub(super) &'a str, pub(super) F);
 
 impl<'de, F: FnMut(Value)> DeserializeSeed<'de> for Elements<'_, F> {
@@ -186,7 +186,7 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Elements<'_, F> {
     }
 }
 
-/// Whether a member's name is this one.
+/// Compares a member's name.
 struct Is<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {
@@ -209,7 +209,7 @@ impl Visitor<'_> for Is<'_> {
     }
 }
 
-/// The elements of a list, one after the other.
+/// Calls a function for each element of a list.
 struct Each<'a, F>(&'a mut F);
 
 impl<'de, F: FnMut(Value)> DeserializeSeed<'de> for Each<'_, F> {

@@ -1,6 +1,6 @@
-//! Numbers of lines in a text.
+//! Line numbers of byte offsets in a text.
 
-/// Counts lines from one place to the next, so that many places take no longer than one.
+/// Counts lines incrementally, so that looking up many increasing offsets takes one pass.
 #[derive(Debug, Clone)]
 pub(super) struct LineNumbers<'a> {
     text: &'a str,
@@ -13,7 +13,7 @@ impl<'a> LineNumbers<'a> {
         Self { text, at: 0, line: 1 }
     }
 
-    /// Line of a place, from 1.
+    /// Line of an offset, from 1.
     pub(super) fn at(&mut self, place: usize) -> usize {
         let place = place.min(self.text.len());
         if place < self.at {

@@ -1,4 +1,4 @@
-//! Which logs belong to which measurements.
+//! Matches logs to the measurements that wrote them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -13,18 +13,17 @@ use super::json::version_of;
 use super::log::Known;
 use super::plain::{plain, plain_name};
 
-/// So much of a report is read to know its logs, bytes: its head and a few jobs.
+/// Bytes of a report that are read to interpret its logs: its head and a few jobs.
 const BEGINNING_BYTES: u64 = 2 << 20;
 
-/// What the report of a run tells of its logs.
+/// Properties of a run's logs stated in its report.
 pub(super) fn known_from(measurement: &Measurement) -> Known {
     let version = measurement.source.strip_prefix("fio ").and_then(version_of);
     let avg = measurement.workload.options.get("log_avg_msec");
     Known { version, log_avg_msec: avg.and_then(|ms| ms.parse().ok()) }
 }
 
-/// What a report beside a log tells of it: one that is called like the log, or
-/// one of a few.
+/// Properties of a log from a report in its folder: one named like the log, or one of a few.
 pub(super) fn known_beside(folder: &Path, stem: &str) -> Known {
     const FEW: usize = 16;
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -46,7 +45,7 @@ pub(super) fn known_beside(folder: &Path, stem: &str) -> Known {
     }
     let mut found = Vec::new();
     for path in reports {
-        // What is said of all jobs stands in front of them.
+        // Properties of all jobs are at the beginning.
         let beginning = |input| stream("", plain(input)?.take(BEGINNING_BYTES));
         let Ok(imported) = open(&path).and_then(beginning) else { continue };
         found.extend(imported.measurements.into_iter().map(|measurement| Found {
@@ -59,8 +58,8 @@ pub(super) fn known_beside(folder: &Path, stem: &str) -> Known {
     owner.map_or_else(Known::default, |owner| known_from(&found[owner].measurement))
 }
 
-/// Measurements by what logs of theirs may be called: by the options that
-/// named them, else by the name of the file, of bench-fio's, or of the job.
+/// Index of measurements by the names their logs may have: the options that named them, else the
+/// file name, bench-fio's name, or the job's name.
 pub(super) struct Owners<'a> {
     found: BTreeMap<(&'a Path, Rule, String), Vec<usize>>,
 }
@@ -93,7 +92,7 @@ impl<'a> Owners<'a> {
         Self { found: owners }
     }
 
-    /// The measurements that logs of this stem may belong to.
+    /// Measurements that logs of this stem may belong to.
     pub(super) fn of(&self, folder: &Path, stem: &str) -> Vec<usize> {
         let named = |rule| Some((rule, stem.to_owned()));
         let keys =
@@ -109,8 +108,8 @@ fn of_bench_fio(folder: &Path, stem: &str) -> Option<(Rule, String)> {
     bench_fio::named(folder, stem).map(|said| (Rule::BenchFio, format!("{said:?}")))
 }
 
-/// The logs of each measurement: of several without `group_reporting` each has
-/// its own, in the order of the jobs.
+/// Assigns logs to measurements: without `group_reporting` each of several has its own, in job
+/// order.
 pub(super) fn shares(
     owners: &[usize],
     found: &[Found],
@@ -123,7 +122,7 @@ pub(super) fn shares(
     jobs.sort_unstable();
     jobs.dedup();
     let clones = |owner: &usize| found[*owner].measurement.parts.len().max(1);
-    // Of several files the same run cannot be all.
+    // Logs of one run cannot belong to several files.
     if owners.iter().any(|owner| found[*owner].stem != found[*first].stem)
         || owners.iter().map(clones).sum::<usize>() != jobs.len()
     {

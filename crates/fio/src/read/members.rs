@@ -1,13 +1,12 @@
-//! Members of fio's JSON objects, with the types that fio's versions gave them.
+//! Reads members of fio's JSON objects, with the types that fio's versions gave them.
 
 use iodyno_model::{Estimate, LatencyRange, Spread};
 use serde_json::Value;
 
-/// More than any run counts: what is above was not counted, but damaged. Sums of
-/// many such numbers still fit.
+/// Upper limit of plausible counts: anything above is damaged. Sums of many such numbers still fit.
 pub(super) const MOST: u64 = 1 << 48;
 
-/// A whole number; some publishers have them as floats.
+/// Reads a whole number; some publishers write them as floats.
 pub(super) fn integer(of: &Value, name: &str) -> Option<u64> {
     let value = of.get(name)?;
     value.as_u64().or_else(|| {
@@ -16,17 +15,17 @@ pub(super) fn integer(of: &Value, name: &str) -> Option<u64> {
     })
 }
 
-/// A finite number.
+/// Reads a finite number.
 pub(super) fn float(of: &Value, name: &str) -> Option<f64> {
     of.get(name)?.as_f64().filter(|number| number.is_finite())
 }
 
-/// A text.
+/// Reads a string.
 pub(super) fn text(of: &Value, name: &str) -> Option<String> {
     of.get(name)?.as_str().map(str::to_owned)
 }
 
-/// Options as written; with several servers they stand in a list.
+/// Reads options as written; with several servers they are in a list.
 pub(super) fn options(of: &Value, name: &str) -> Vec<(String, String)> {
     let objects = match of.get(name) {
         Some(Value::Array(objects)) => objects.iter().collect(),
@@ -43,7 +42,7 @@ pub(super) fn options(of: &Value, name: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Shares in percent of `total`, by class, as counts.
+/// Reads shares in percent by class and converts them to counts out of `total`.
 pub(super) fn counts<const N: usize>(of: &Value, name: &str, total: u64) -> [u64; N] {
     let mut counts = [0; N];
     let shares = of.get(name).and_then(Value::as_object).into_iter().flatten();
@@ -58,14 +57,14 @@ pub(super) fn counts<const N: usize>(of: &Value, name: &str, total: u64) -> [u64
     counts
 }
 
-/// Classes of latencies: the member in JSON, the unit in ns, upper ends.
+/// Latency classes: JSON member, unit in ns, upper bounds.
 pub(super) const CLASSES: [(&str, u64, &[u64]); 3] = [
     ("latency_ns", 1, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1000]),
     ("latency_us", 1000, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1000]),
     ("latency_ms", 1_000_000, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000]),
 ];
 
-/// Shares of I/Os by latency.
+/// Reads shares of I/Os by latency.
 pub(super) fn latency_ranges(of: &Value) -> Vec<LatencyRange> {
     let mut shares = Vec::new();
     for (name, unit_ns, ends) in CLASSES {
@@ -79,8 +78,8 @@ pub(super) fn latency_ranges(of: &Value) -> Vec<LatencyRange> {
     ranges(shares)
 }
 
-/// Ranges of (upper end in ns, share in percent), one behind the other. Shares
-/// are printed with two decimals, and less than 0.01 as 0.01.
+/// Builds consecutive ranges from (upper bound in ns, share in percent). fio prints shares with two
+/// decimals, and values below 0.01 as 0.01.
 pub(super) fn ranges(shares: Vec<(Option<u64>, Option<f64>)>) -> Vec<LatencyRange> {
     let mut low_ns = 0;
     let mut ranges = Vec::new();

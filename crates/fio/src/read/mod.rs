@@ -1,7 +1,7 @@
-//! fio's output as measurements: normal, terse, JSON and JSON+ of all versions,
-//! logs, and folders of them; and figures that others published, as files and tables.
+//! Parsers of fio's output: normal, terse, JSON and JSON+ of all versions, logs, folders of them;
+//! and of published figures in files and tables.
 //!
-//! What the text does not say stays unknown.
+//! Values that the text does not state stay unknown.
 
 mod bench_fio;
 mod clones;

@@ -1,4 +1,4 @@
-//! Compressed reports and logs, read as what they were made of.
+//! Decompresses reports and logs.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,22 +7,22 @@ use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Endings of what [`plain`] reads.
+/// Extensions of the formats that [`plain`] reads.
 const ENDINGS: [&str; 3] = [".gz", ".xz", ".zst"];
-/// A decoder takes no more memory than this, bytes: as much as `xz -9` and `zstd -19` want.
+/// Memory limit of a decoder, bytes: enough for `xz -9` and `zstd -19`.
 const MOST_BYTES: u64 = 64 << 20;
-/// What an xz decoder takes beside its dictionary, KiB.
+/// Memory of an xz decoder in addition to its dictionary, KiB.
 const XZ_BESIDE_KIB: u32 = 1024;
 
-/// A file's name without the ending of a compressed file.
+/// File name without the extension of a compressed file.
 pub fn plain_name(name: &str) -> &str {
     ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
-/// `input` as it was before gzip, xz or zstd; as it is, where it begins like none of these.
+/// Decompresses `input` from gzip, xz or zstd; any other input is returned as it is.
 ///
 /// # Errors
-/// It cannot be read.
+/// Unreadable input.
 pub fn plain<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     const LONGEST_MARK: u64 = 6;
     let mut mark = Vec::new();
@@ -39,7 +39,7 @@ pub fn plain<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + '
     })
 }
 
-/// The frames of a zstd file, one behind the other.
+/// Reads the consecutive frames of a zstd file.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
@@ -53,7 +53,7 @@ impl<R: BufRead> Zstd<R> {
         Self { input, decoder, in_frame: false }
     }
 
-    /// Begins the next frame; `false` at the end.
+    /// Starts the next frame; returns `false` at the end.
     fn next_frame(&mut self) -> io::Result<bool> {
         use ReadFrameHeaderError::SkipFrame;
         while !self.input.fill_buf()?.is_empty() {

@@ -1,9 +1,9 @@
-//! Rates from counts and run times.
+//! Computes rates from counts and run times.
 
 use iodyno_model::{Estimate, Spread};
 
-/// `amount` over a run time that is printed in whole ms; fio cut it in some
-/// versions, and rounded it up in others. `None`: nothing is known of the time.
+/// Rate of `amount` over a run time in whole ms, which fio truncates in some versions and rounds up
+/// in others. `None` if the run time is 0.
 pub(super) fn per_runtime(amount: u64, runtime_ms: u64) -> Option<Estimate> {
     let per_s = |ms: u64| amount as f64 * 1000.0 / ms as f64;
     let spread = match runtime_ms {
@@ -14,7 +14,7 @@ pub(super) fn per_runtime(amount: u64, runtime_ms: u64) -> Option<Estimate> {
     Some(Estimate { value: per_s(runtime_ms), spread })
 }
 
-/// What both intervals hold, with the value of `one`; `one` where they are apart.
+/// Intersection of both intervals with the value of `one`; `one` if they are disjoint.
 pub(super) fn narrowed(one: Estimate, other: Estimate) -> Estimate {
     let (low, high) = (one.low().max(other.low()), one.high().min(other.high()));
     match low <= one.value && one.value <= high {

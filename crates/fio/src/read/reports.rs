@@ -1,4 +1,4 @@
-//! fio's JSON documents in a text that holds other things as well.
+//! Finds fio's JSON documents in a text that contains other things as well.
 
 use std::ops::Range;
 
@@ -13,20 +13,19 @@ use crate::read::line_numbers::LineNumbers;
 use crate::read::same_run::behind;
 use crate::read::truncated_json::mended;
 
-/// The measurements in `output`, which may have other lines around its
-/// documents. Of several reports of the same run the last one counts.
+/// Measurements in `output`, which may have other lines around its documents. Of several reports of
+/// the same run the last one counts.
 ///
 /// # Errors
-/// As of [`documents`].
+/// See [`documents`].
 pub fn json(output: &str) -> Result<Vec<Measurement>, ReadError> {
     Ok(last_of_each_run(documents(output)?))
 }
 
-/// All documents in `output`, at least one, in order; everything outside of
-/// documents is passed over.
+/// All documents in `output`, at least one, in order; everything outside of documents is skipped.
 ///
 /// # Errors
-/// No document, or one that is damaged, or that has no jobs.
+/// No document, or one that is damaged or has no jobs.
 pub fn documents(output: &str) -> Result<Vec<Document>, ReadError> {
     let mut documents = Vec::new();
     let mut from = 0;
@@ -42,25 +41,24 @@ pub fn documents(output: &str) -> Result<Vec<Document>, ReadError> {
     if documents.is_empty() { Err(ReadError::NoDocument) } else { Ok(documents) }
 }
 
-/// What a text holds in JSON, as far as it can be read.
+/// JSON reports found in a text, as far as readable.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    /// Its jobs, of several reports of the same run those of the last one.
+    /// Jobs; of several reports of the same run those of the last one.
     pub(super) measurements: Vec<Measurement>,
-    /// What could not be read, with its line.
+    /// Unreadable parts, with their line.
     pub(super) problems: Vec<(usize, String)>,
-    /// Where the documents stand.
+    /// Byte ranges of the documents.
     pub(super) taken: Vec<Range<usize>>,
 }
 
-/// Everything in `output` that is fio's JSON, also what is left of documents
-/// that were cut off or damaged: jobs and figures in front of the damage, and
-/// whole jobs behind it.
+/// Reads all of fio's JSON in `output`, including the remains of truncated or damaged documents:
+/// jobs and figures before the damage, and whole jobs after it.
 pub(super) fn reports(output: &str) -> Reports {
     let mut reports = Reports::default();
     let (mut documents, mut loose) = (Vec::<Document>::new(), Vec::new());
     let mut lines = LineNumbers::new(output);
-    // What is known of all jobs of the document that was damaged last.
+    // Common properties of the last damaged document.
     let mut run = Run::default();
     let mut from = 0;
     let (mut left, mut left_out) = (most_jobs(output.len()), false);
@@ -70,7 +68,7 @@ pub(super) fn reports(output: &str) -> Reports {
         if left_out {
             break;
         }
-        // Jobs that stand in no document: one is damaged, or its head is missing.
+        // Jobs outside of documents: a document is damaged, or its head is missing.
         let part = from..start.unwrap_or(output.len());
         let found = loose_jobs(output, part, &run, left, &mut lines, &mut reports);
         left -= found.len();
@@ -124,7 +122,7 @@ pub(super) fn reports(output: &str) -> Reports {
     let mut next_phase = reports.measurements.iter().map(|of| of.phase + 1).max().unwrap_or(0);
     behind(&mut next_phase, &mut loose);
     reports.measurements.extend(loose);
-    // Of a job that is cut off before its first figure only the name is left.
+    // A job truncated before its first figure has only a name.
     if !reports.problems.is_empty() {
         reports.measurements.retain(|one| !one.total.is_empty() || one.failure().is_some());
     }
@@ -140,13 +138,13 @@ fn last_of_each_run(documents: Vec<Document>) -> Vec<Measurement> {
     in_phases(last)
 }
 
-/// The measurements of reports, which ran one after the other.
+/// Measurements of consecutive runs, numbered as successive phases.
 fn in_phases(documents: Vec<Document>) -> Vec<Measurement> {
     let mut next_phase = 0;
     let mut all = Vec::new();
     for mut document in documents {
         behind(&mut next_phase, &mut document.measurements);
-        // Of one document they stay where they are.
+        // Measurements of the first document keep their allocation.
         match all.is_empty() {
             true => all = document.measurements,
             false => all.append(&mut document.measurements),
@@ -155,7 +153,7 @@ fn in_phases(documents: Vec<Document>) -> Vec<Measurement> {
     all
 }
 
-/// Whole jobs in a part of `output` that no document claims, at most so many.
+/// Whole jobs in a part of `output` outside of all documents, at most `most`.
 fn loose_jobs(
     output: &str,
     part: Range<usize>,
@@ -175,7 +173,7 @@ fn loose_jobs(
                 reports.taken.push(start..end);
                 end
             }
-            // What is damaged holds no other job in front of the damage.
+            // A damaged job contains no other job before the damage.
             Err(error) => (start + offset_of(&output[start..], &error)).max(start + 1),
         };
     }
@@ -186,7 +184,7 @@ fn loose_jobs(
     jobs
 }
 
-/// Where the next document begins.
+/// Byte offset of the next document.
 fn next_document(output: &str, from: usize) -> Option<usize> {
     const VERSION: &str = "\"fio version\"";
     let mut from = from;
@@ -203,10 +201,10 @@ fn next_document(output: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// Where a document begins whose members were sorted by others, with what is
-/// behind `before` in the middle of it, whatever others put around it.
+/// Byte offset of a document whose members were sorted by another program, so that the text at the
+/// end of `before` is in its middle, whatever was put around it.
 fn sorted_document(output: &str, before: Range<usize>) -> Option<usize> {
-    /// Lines that may begin it.
+    /// Number of lines tried as its beginning.
     const BEGINNINGS: usize = 16;
     let mut line_start = before.start;
     let lines = output[before.clone()].split_inclusive('\n').map(|line| {
@@ -223,7 +221,7 @@ fn sorted_document(output: &str, before: Range<usize>) -> Option<usize> {
     })
 }
 
-/// Where the object begins that is open at the end of `json`; `None` where the end is in none.
+/// Byte offset of the innermost object open at the end of `json`; `None` if there is none.
 fn innermost(json: &str) -> Option<usize> {
     let mut open = Vec::new();
     let mut bytes = json.bytes().enumerate();
@@ -245,7 +243,7 @@ fn innermost(json: &str) -> Option<usize> {
     *open.last()?
 }
 
-/// Where an object begins in `part` whose first member is `member`.
+/// Byte offset of an object in `part` whose first member is `member`.
 fn object_with(output: &str, member: &str, part: Range<usize>) -> Option<usize> {
     let mut from = part.start;
     loop {
@@ -258,7 +256,7 @@ fn object_with(output: &str, member: &str, part: Range<usize>) -> Option<usize> 
     }
 }
 
-/// The JSON value at `start`, and where it ends.
+/// Parses the JSON value at `start`; returns it and its end.
 fn parse<T: DeserializeOwned>(output: &str, start: usize) -> Result<(T, usize), serde_json::Error> {
     let mut values = json_of(&output[start..]).into_iter::<T>();
     let value = values.next().ok_or_else(|| serde::de::Error::custom("it ends here"))??;
@@ -269,7 +267,7 @@ fn json_of(text: &str) -> serde_json::Deserializer<serde_json::de::StrRead<'_>> 
     serde_json::Deserializer::from_str(text)
 }
 
-/// Where `error` is in `text`, bytes.
+/// Byte offset of `error` in `text`.
 fn offset_of(text: &str, error: &serde_json::Error) -> usize {
     let before: usize =
         text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -280,7 +278,7 @@ fn offset_of(text: &str, error: &serde_json::Error) -> usize {
     at
 }
 
-/// What the parser says, without its line: that is the document's.
+/// The parser's message without its line number, which counts from the document's start.
 fn because(error: &serde_json::Error) -> String {
     let words = error.to_string();
     words.split(" at line ").next().unwrap_or(&words).to_owned()

@@ -1,5 +1,5 @@
-//! The same run in several of fio's formats (`--output-format=normal,json`),
-//! and in several of its reports (`--status-interval`).
+//! Recognizes the same run in several of fio's formats (`--output-format=normal,json`) and in
+//! several of its reports (`--status-interval`).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,13 +7,13 @@ use iodyno_model::{DirectionResult, Estimate, Measurement};
 
 use crate::read::workload::complete;
 
-/// Of jobs of one name that one report is among, so many are looked at.
+/// Largest number of jobs of the same name that are compared.
 const NEAR: usize = 1024;
 
-/// `best` with those of `others` that it does not hold. What others know of a
-/// run that it holds, and it does not, is taken over.
+/// Adds to `best` those of `others` that it does not contain; the runs that it contains are
+/// completed with what the others know.
 pub(super) fn together(mut best: Vec<Measurement>, others: Vec<Measurement>) -> Vec<Measurement> {
-    // Those that were not met, by name: others come in the same order.
+    // Unmatched ones by name: others come in the same order.
     let mut left = BTreeMap::<String, VecDeque<usize>>::new();
     for (n, one) in best.iter().enumerate() {
         left.entry(one.name.trim().to_owned()).or_default().push_back(n);
@@ -32,7 +32,7 @@ pub(super) fn together(mut best: Vec<Measurement>, others: Vec<Measurement>) -> 
     best
 }
 
-/// Puts the phases of `measurements` behind those of others, which ran at another time.
+/// Shifts the phases of `measurements` past those before, which ran at another time.
 pub(super) fn behind(next_phase: &mut u32, measurements: &mut [Measurement]) {
     let first = *next_phase;
     for one in measurements {
@@ -41,16 +41,16 @@ pub(super) fn behind(next_phase: &mut u32, measurements: &mut [Measurement]) {
     }
 }
 
-/// Both are of one run as far as names, run times and amounts tell, which are
-/// rounded where they are printed.
+/// True if both are of one run as far as names, run times and amounts tell, which are rounded in
+/// print.
 fn same_run(one: &Measurement, other: &Measurement) -> bool {
     let near = |a: f64, b: f64, rounding: f64| (a - b).abs() <= rounding * a.max(b);
     let time = match (one.duration_ns, other.duration_ns) {
         (Some(a), Some(b)) => near(a as f64, b as f64, 0.01) || a.abs_diff(b) <= 2_000_000,
         _ => true,
     };
-    // Reported together they stand as one direction, up to fio 3.26 as reads. A
-    // direction that moved nothing may be left out.
+    // With unified reporting there is one direction, up to fio 3.26 called read. A direction that
+    // moved nothing may be missing.
     let sum = |of: &Measurement, amount: fn(&DirectionResult) -> Option<u64>| {
         let moved = of.total.iter().filter(|one| one.bytes != Some(0));
         moved.clone().next()?;
@@ -92,7 +92,7 @@ fn supplement(best: &mut Measurement, other: Measurement) {
     }
 }
 
-/// The estimate of the narrower interval; of bare ones the first.
+/// Estimate with the narrower interval; the first if neither has one.
 fn narrower(one: Option<Estimate>, other: Option<Estimate>) -> Option<Estimate> {
     let width = |estimate: Estimate| estimate.bounds().map_or(0.0, |(low, high)| high - low);
     match (one, other) {
@@ -101,17 +101,16 @@ fn narrower(one: Option<Estimate>, other: Option<Estimate>) -> Option<Estimate> 
     }
 }
 
-/// Whether `later` is a later report of the same run, where
-/// no time is told: it is if nothing in it is less than before, and if bytes were added, time was in
-/// proportion, and if none were, their latencies are the same (clones, and other
-/// runs of the same job, have moved as much as this one with other latencies, or
-/// more or less in as much time).
+/// True if `later` is a later report of the same run, without times to compare: no value may be
+/// less than before; if bytes were added, time must have grown in proportion; if none were, the
+/// latencies must be equal. (Clones, and other runs of the same job, have moved as many bytes with
+/// other latencies, or more or fewer bytes in as much time.)
 pub(super) fn continues(earlier: &Measurement, later: &Measurement) -> bool {
     const BURST: f64 = 8.0;
-    // Of so little time the rate says nothing yet.
+    // Times this short have no meaningful rate yet.
     const BEGINNING_NS: u64 = 100_000_000;
     let (Some(time), Some(next_time)) = (earlier.duration_ns, later.duration_ns) else {
-        // It had not begun.
+        // The earlier one had not begun.
         return earlier.failure().is_none();
     };
     let share = |now: u64, before: u64| (now as f64 - before as f64) / before.max(1) as f64;

@@ -1,4 +1,4 @@
-//! Logs that were stored compressed (`log_store_compressed`): fio's samples in streams of zlib.
+//! Inflates compressed logs (`log_store_compressed`): fio's samples in zlib streams.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -6,10 +6,10 @@ use flate2::bufread::ZlibDecoder;
 
 use crate::out::{LogColumns, LogRow, SAMPLE_BYTES, direction_of_flags, write_row};
 
-/// Writes the log that `input` holds as text, as fio's `--inflate-log` does.
+/// Writes the log in `input` as text, as fio's `--inflate-log` does.
 ///
 /// # Errors
-/// It cannot be read, is no such log or ends too soon; `to` cannot be written.
+/// `input` is unreadable, not such a log, or truncated; `to` is not writable.
 pub fn inflate_log(input: impl BufRead, to: &mut impl Write) -> io::Result<()> {
     let mut samples = Streams(Some(ZlibDecoder::new(input)));
     let mut head = [0; SAMPLE_BYTES];
@@ -45,7 +45,7 @@ fn u32_at(bytes: &[u8; SAMPLE_BYTES], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |number| u32::from_ne_bytes(*number))
 }
 
-/// Fills `buffer`; `false` where there is nothing more.
+/// Fills `buffer`; returns `false` at the end of the input.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     let first = loop {
         match from.read(&mut buffer[..]) {
@@ -59,7 +59,7 @@ fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     Ok(first > 0)
 }
 
-/// Streams of zlib, one behind the other; `None` at the end.
+/// Consecutive zlib streams; `None` at the end.
 struct Streams<R>(Option<ZlibDecoder<R>>);
 
 impl<R: BufRead> Read for Streams<R> {
@@ -116,7 +116,7 @@ mod tests {
                 std::fs::read(path).unwrap()
             });
             assert!(compressed.len() < plain.len());
-            // fio ends a stream where its memory is full.
+            // fio ends a stream when its buffer is full.
             let twice = [&compressed[..], &compressed].concat();
             let mut text = Vec::new();
             inflate_log(&twice[..], &mut text).unwrap();

@@ -1,4 +1,4 @@
-//! Logs as series of measurements.
+//! Turns logs into the series of measurements.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::match_logs::known_from;
 use super::plain::plain;
 
 impl Imported {
-    /// Gives `measurement` the series of its logs.
+    /// Adds the series of its logs to `measurement`.
     pub(super) fn attach(&mut self, measurement: &mut Measurement, logs: Vec<Log>) {
         let known = known_from(measurement);
         let mixed = measurement.result(Direction::Mixed).is_some();
@@ -29,7 +29,7 @@ impl Imported {
         }
     }
 
-    /// A measurement of which nothing but logs is there.
+    /// Adds a measurement for logs without a report.
     pub(super) fn of_logs_alone(
         &mut self,
         folder: &Path,
@@ -95,8 +95,8 @@ impl Imported {
     }
 }
 
-/// Gives a result the latencies of its logs where these hold all of its I/Os, or where it has
-/// none. What the report says of a kind is more exact than a histogram log's wide bins.
+/// Adopts the latencies of the logs where these cover all I/Os, or where the result has none. A
+/// report's percentiles are more exact than a histogram log's wide bins.
 fn take_latencies(own: &mut DirectionResult, logs: DirectionResult) {
     let each_io = own.ios.is_some() && own.ios == logs.ios;
     let lacks = |kind| {
@@ -128,11 +128,11 @@ fn take_latencies(own: &mut DirectionResult, logs: DirectionResult) {
     }
 }
 
-/// What is told once of all logs of a run.
+/// Remarks reported once for all logs of a run.
 #[derive(Default)]
 struct Remarks {
     empty: Vec<(Kind, String)>,
-    /// A log has rows.
+    /// True if a log has rows.
     any: bool,
     unit_assumed: Vec<String>,
 }
@@ -166,7 +166,7 @@ impl Remarks {
             1 => String::new(),
             several => format!(" (and {} more logs of this run)", several - 1),
         };
-        // Engines that submit and complete at once have no submission latency.
+        // Synchronous engines have no submission latency.
         let usual = |kind| self.any && kind == Kind::Latency(LatencyKind::Submission);
         let empty = self.empty.into_iter().filter(|(kind, _)| !usual(*kind));
         let empty: Vec<String> = empty.map(|(_, title)| title).collect();

@@ -1,20 +1,20 @@
-//! The parts of a long text that are near something of fio's, in bounded memory.
+//! Extracts the parts of a long text near fio's output, in bounded memory.
 
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// A text is judged in blocks of whole lines, bytes; a longer line is parted.
+/// Size of the blocks of whole lines that are checked, bytes; longer lines are split.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Blocks that are kept behind one with something of fio's.
+/// Blocks kept after one that contains fio's output.
 const KEPT_BEHIND: u64 = 4;
-/// Longer than any report.
+/// Largest text that is kept, bytes: longer than any report.
 const LARGEST_BYTES: usize = 1 << 30;
-/// Where nothing of fio's has been for so long, nothing will be.
+/// Reading stops after this many bytes without fio's output.
 const LONGEST_WITHOUT_BYTES: u64 = 1 << 30;
 
-/// What stands in every few lines of whatever fio prints, in each of its formats.
+/// Substrings that occur every few lines in each of fio's formats.
 const MARKS: [&str; 24] = [
     "fio",
     "jobname",
@@ -42,21 +42,21 @@ const MARKS: [&str; 24] = [
     "[global]",
 ];
 
-/// What of a text is near something of fio's.
+/// Parts of a text near fio's output.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) text: String,
     pub(super) lines: Lines,
-    /// Line at which reading ended before the input did.
+    /// Line at which reading stopped before the end of the input.
     pub(super) given_up: Option<usize>,
 }
 
-/// Which lines of an input those of its parts were.
+/// Maps lines of the parts to lines of the input.
 #[derive(Debug, Default)]
 pub(super) struct Lines(Vec<(usize, usize)>);
 
 impl Lines {
-    /// The line of the input that was made `line`.
+    /// Line of the input that became `line`.
     pub(super) fn of(&self, line: usize) -> usize {
         let part = self.0.partition_point(|(first, _)| *first <= line);
         let part = part.checked_sub(1).map(|part| self.0[part]);
@@ -64,7 +64,7 @@ impl Lines {
     }
 }
 
-/// All of a short text.
+/// Returns all of a short text.
 pub(super) fn all(mut input: impl Read) -> io::Result<Parts> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
@@ -73,16 +73,16 @@ pub(super) fn all(mut input: impl Read) -> io::Result<Parts> {
     Ok(Parts { text: String::from_utf8(bytes).unwrap_or_else(lossy), ..Parts::default() })
 }
 
-/// What of `input` is near something of fio's.
+/// Returns the parts of `input` near fio's output.
 ///
 /// # Errors
-/// It cannot be read, or that is more than any report.
+/// Unreadable, or the parts are larger than any report.
 pub(super) fn near_fio(mut input: impl Read) -> io::Result<Parts> {
     static MARKED: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(MARKS).ok());
     let is_near = |block: &[u8]| MARKED.as_ref().is_none_or(|marks| marks.is_match(block));
     let mut parts = Parts::default();
     let (mut block, mut before) = (Vec::new(), Vec::new());
-    // Lines of the input, and of what is kept of it, that were ended.
+    // Line numbers in the input and in the kept text.
     let (mut line, mut line_before, mut kept) = (1, 1, 1);
     let (mut behind, mut without_bytes, mut gap) = (0, 0, false);
     while fill(&mut input, &mut block)? {
@@ -123,7 +123,7 @@ pub(super) fn near_fio(mut input: impl Read) -> io::Result<Parts> {
 }
 
 impl Parts {
-    /// Keeps a block that begins in `line` of the input, `kept` being the line of the text.
+    /// Keeps a block that begins at `line` of the input and at `kept` of the text.
     fn keep(&mut self, block: &[u8], line: usize, kept: &mut usize, behind_gap: bool) {
         if behind_gap {
             if !self.text.is_empty() {
@@ -133,8 +133,8 @@ impl Parts {
             self.lines.0.push((*kept, line));
         }
         for (n, line) in block.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            // Nearly half of a JSON+ report are blanks in front of members. The first line may
-            // have begun in the block before.
+            // Indentation makes up nearly half of a JSON+ report. The first line may have begun in
+            // the block before.
             let member =
                 Some(line.trim_ascii_start()).filter(|line| n > 0 && line.starts_with(b"\""));
             for chunk in member.unwrap_or(line).utf8_chunks() {
@@ -149,14 +149,14 @@ impl Parts {
     }
 }
 
-/// Fills a block up; `false` where nothing is left.
+/// Fills up a block; returns `false` at the end of the input.
 fn fill(input: &mut impl Read, block: &mut Vec<u8>) -> io::Result<bool> {
     let wanted = BLOCK_BYTES.saturating_sub(block.len()) as u64;
     input.by_ref().take(wanted).read_to_end(block)?;
     Ok(!block.is_empty())
 }
 
-/// Where the last whole line of a block ends, or its last whole character.
+/// End of the last whole line of a block, or else of its last whole character.
 fn end_of(block: &[u8]) -> usize {
     if block.len() < BLOCK_BYTES {
         return block.len();

@@ -1,4 +1,4 @@
-//! fio's terse output (`--minimal`), versions 2 to 5.
+//! Parses fio's terse output (`--minimal`), versions 2 to 5.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,35 +15,35 @@ use crate::read::members::{CLASSES, ranges};
 use crate::read::rate::{narrowed, per_runtime};
 use crate::read::same_run::continues;
 
-/// Percentiles of a direction; what is not used is `0%=0`.
+/// Number of percentiles of a direction; unused ones are `0%=0`.
 const PERCENTILES: usize = 20;
-/// Fields of a direction in front of its percentiles.
+/// Fields of a direction before its percentiles.
 const BEFORE: usize = 12;
-/// Fields of a direction behind them: latencies and samples of bandwidth.
+/// Fields of a direction after its percentiles: latencies and bandwidth samples.
 const BEHIND: usize = 9;
-/// Samples of IOPS, from version 5.
+/// Fields of IOPS samples, since version 5.
 const SAMPLES: usize = 6;
 
-/// Longer than any terse line, bytes: a description can be as long as a job file's line.
+/// Longest terse line, bytes: a description can be as long as a job file's line.
 const LONGEST: usize = 256 << 10;
 
-/// What a text holds in terse lines.
+/// Terse lines found in a text.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// A job each.
+    /// One job per line.
     pub(super) measurements: Vec<Measurement>,
-    /// What could not be read, with its line.
+    /// Unreadable lines, by number.
     pub(super) problems: Vec<(usize, String)>,
-    /// Where the lines stand.
+    /// Byte ranges of the lines.
     pub(super) taken: Vec<Range<usize>>,
 }
 
-/// The terse lines in `text`, whatever stands between them. Of several reports
-/// of the same run (`--status-interval`) the last one counts.
+/// Parses the terse lines in `text`, whatever is between them. Of several reports of the same run
+/// (`--status-interval`) the last one counts.
 pub(super) fn terse(text: &str) -> Lines {
     let mut lines = Lines::default();
     let (mut at, mut number) = (0, 1);
-    // Where the last line of a job stands.
+    // Index of the last line of each job.
     let mut last = BTreeMap::new();
     for line in text.split_inclusive(['\n', '\r']) {
         let (start, here) = (at, number);
@@ -76,12 +76,12 @@ pub(super) fn terse(text: &str) -> Lines {
         }
     }
     without_sum(&mut lines.measurements, |job| &job.name);
-    // Lines are appended to those of other runs, and do not say which are of one.
+    // Lines of several runs are appended to one file, without marking which are of one run.
     (0..).zip(&mut lines.measurements).for_each(|(line, of)| of.phase = line);
     lines
 }
 
-/// The fields of a terse line; a client has the server's name in front.
+/// Splits a terse line into fields; a client prefixes the server's name.
 fn fields(line: &str) -> Option<Vec<&str>> {
     let line = line.trim_matches(|c: char| c.is_whitespace() || "'\"`".contains(c));
     let line = match line.strip_prefix('<').and_then(|rest| rest.split_once("> ")) {
@@ -100,11 +100,11 @@ fn fields(line: &str) -> Option<Vec<&str>> {
     named.then_some(fields)
 }
 
-/// The job of a line, and whether the line is whole; `None` where it has no figures.
+/// Parses the job of a line; also returns whether the line is complete. `None` without figures.
 fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
     let version: u32 = fields[0].parse().ok()?;
     let len = BEFORE + PERCENTILES + BEHIND + if version >= 5 { SAMPLES } else { 0 };
-    // Names may hold `;`: directions are found by their percentiles.
+    // Names may contain `;`, so directions are found by their percentiles.
     let starts = directions(fields);
     let first = *starts.first()?;
     let whole = |start: &usize| start + len <= fields.len();
@@ -120,7 +120,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
         _ => Unit::Us,
     };
     let (group, error) = (first.checked_sub(2)?, first.checked_sub(1)?);
-    // Shares of CPU time follow.
+    // The shares of CPU time follow.
     let cpu = fields.get(behind..behind + 2).unwrap_or_default();
     let cut = cpu.is_empty() || !cpu.iter().all(|share| share.trim().ends_with('%'));
     let sides = sides(version, starts.len(), cut);
@@ -134,7 +134,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
             Some(result)
         })
         .collect();
-    // With unified_rw_reporting=both the directions stand beside their sum.
+    // With unified_rw_reporting=both the directions are listed in addition to their sum.
     if total.iter().any(|one| one.direction != Direction::Mixed) {
         total.retain(|one| one.direction != Direction::Mixed);
     }
@@ -160,7 +160,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
     Some((measurement, in_line && !cut))
 }
 
-/// Where the directions begin.
+/// Index of the first field of each direction.
 fn directions(fields: &[&str]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut run = 0;
@@ -174,9 +174,8 @@ fn directions(fields: &[&str]) -> Vec<usize> {
     starts
 }
 
-/// What the directions of a line are. Reported together, read and write are
-/// one from fio 3.27 on; before, their sum stood as reads. Of a line that is cut
-/// off the first ones are there.
+/// Directions of a line. With unified reporting read and write are one (mixed) since fio 3.27;
+/// before, their sum was called read. A truncated line has the first ones.
 fn sides(version: u32, count: usize, cut: bool) -> &'static [Direction] {
     use Direction::{Mixed, Read, Trim, Write};
     match (version, count) {
@@ -189,7 +188,7 @@ fn sides(version: u32, count: usize, cut: bool) -> &'static [Direction] {
     }
 }
 
-/// A direction with its run time in ms; `None` where it did nothing.
+/// Parses a direction and its run time in ms; `None` if it did nothing.
 fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionResult, u64)> {
     let whole = |at: usize| fields[at].trim().parse::<u64>().ok();
     let (kib, runtime_ms) = (whole(0)?, whole(3)?);
@@ -235,7 +234,7 @@ fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionR
         stated.completion.percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
     }
     let over_time = per_runtime(bytes, runtime_ms).map(|rate| {
-        // What is less than a KiB was cut off.
+        // Bytes were truncated to KiB.
         let more = per_runtime(bytes.saturating_add(1023), runtime_ms);
         let high = more.map_or(rate.high(), |more| more.high());
         Estimate { value: rate.value, spread: Spread::Rounding { low: rate.low(), high } }
@@ -257,8 +256,8 @@ fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionR
     Some((result, runtime_ms))
 }
 
-/// fio's samples of the rates: of bandwidth in KiB/s, with its share of the group, and from
-/// version 5 on how many there are, and those of IOPS.
+/// Parses fio's rate samples: bandwidth in KiB/s, with its share of the group, and since version 5
+/// the number of samples, and those of IOPS.
 fn sampled(fields: &[&str]) -> Option<Box<SampledRates>> {
     const BANDWIDTHS: usize = BEFORE + PERCENTILES + 4;
     let number = |at: usize, unit: f64| {
@@ -284,7 +283,7 @@ fn sampled(fields: &[&str]) -> Option<Box<SampledRates>> {
     (sampled != SampledRates::default()).then(|| Box::new(sampled))
 }
 
-/// What stands behind the directions: CPU, depths, classes of latencies.
+/// Parses the fields after the directions: CPU, depths, latency classes.
 fn account(fields: &[&str], runtime_ns: u64) -> Option<JobStats> {
     const DEPTHS: usize = 7;
     let percent = |at: usize| fields.get(at)?.trim().trim_end_matches('%').parse::<f64>().ok();

@@ -1,16 +1,16 @@
-//! What is left of a JSON document that was cut off.
+//! Completes a truncated JSON document.
 
-/// What of `text`, the beginning of a document, is complete: its end, and the brackets that
-/// close it; `None` where it begins with none.
+/// End of the complete part of the truncated document `text`, and the brackets that close it;
+/// `None` if brackets do not match.
 pub(super) fn mended(text: &str) -> Option<(usize, Vec<u8>)> {
     let mut open = Vec::new();
-    // The end of the last complete member, and what is open there.
+    // End of the last complete member, and the brackets open there.
     let mut complete = (0, Vec::new());
     let mut characters = text.bytes().enumerate();
     while let Some((at, byte)) = characters.next() {
         match byte {
             b'"' => {
-                // To the end of the string.
+                // Skip to the end of the string.
                 while let Some((_, byte)) = characters.next() {
                     match byte {
                         b'\\' => drop(characters.next()),

@@ -1,7 +1,7 @@
-//! JSON as web pages and mails leave it.
+//! Undoes what web pages and mails do to JSON.
 
-/// `text` with the quotation marks and blanks that JSON wants, where a page or a
-/// mail put others in their place. Lines stay where they are.
+/// Restores quotation marks and blanks that a page or a mail replaced, and removes quoting (`>`).
+/// Line numbers do not change.
 pub(super) fn restored(mut text: String) -> String {
     for (open, close) in [("&quot;", "&quot;"), ("\u{201c}", "\u{201d}"), ("\u{201d}", "\u{201d}")]
     {

@@ -1,25 +1,25 @@
-//! Texts in UTF-16, into which PowerShell redirects output, as UTF-8.
+//! Converts UTF-16, PowerShell's format for redirected output, to UTF-8.
 
 use std::io::{self, Read};
 
-/// The order of the two bytes of a unit.
+/// Byte order of a code unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wide {
     LowFirst,
     HighFirst,
 }
 
-/// UTF-8 out of UTF-16.
+/// Reader that yields UTF-8 from UTF-16.
 pub(super) struct Narrowed<R> {
     input: R,
     order: Wide,
-    /// Bytes that are no whole character yet.
+    /// Bytes of an incomplete character.
     rest: Vec<u8>,
     ready: io::Cursor<Vec<u8>>,
 }
 
 impl Wide {
-    /// How a text is written that begins so; `None` where it is not UTF-16.
+    /// Byte order of a text that starts with a byte order mark; `None` if it is not UTF-16.
     pub(super) fn of(beginning: &[u8]) -> Option<Self> {
         match beginning {
             [0xff, 0xfe, ..] => Some(Self::LowFirst),
@@ -28,7 +28,7 @@ impl Wide {
         }
     }
 
-    /// The text of `input`.
+    /// Converts `input`.
     pub(super) fn narrowed<R: Read>(self, input: R) -> Narrowed<R> {
         Narrowed { input, order: self, rest: Vec::new(), ready: io::Cursor::default() }
     }
@@ -53,7 +53,7 @@ impl<R: Read> Read for Narrowed<R> {
             let more = self.input.by_ref().take(CHUNK_BYTES).read_to_end(&mut self.rest)?;
             let units: Vec<u16> =
                 self.rest.chunks_exact(2).map(|pair| self.order.unit(pair)).collect();
-            // The first half of a pair waits for the second.
+            // The first half of a surrogate pair waits for the second.
             let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
             let waits = more > 0 && units.last().is_some_and(is_half);
             let units = &units[..units.len() - usize::from(waits)];

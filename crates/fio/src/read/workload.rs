@@ -1,11 +1,11 @@
-//! What is known of a workload, from options as they were written.
+//! Builds workloads from options as written.
 
 use std::collections::BTreeMap;
 
 use iodyno_job::{Units, parse_size_in};
 use iodyno_model::Workload;
 
-/// The workload of `options`.
+/// Builds the workload of `options`.
 pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     let mut take = |names: [&str; 2]| names.iter().find_map(|name| options.remove(*name));
     let rw = take(["rw", "readwrite"]);
@@ -16,11 +16,11 @@ pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     let direct = take(["direct", ""]);
     let size = take(["size", ""]);
     options.remove("filename");
-    // The measurement has it.
+    // The measurement has the name.
     options.remove("name");
     let mut workload = Workload { rw, ioengine, ..Workload::default() };
     let units = Units { kb_base: if is_decimal(&options) { 1000 } else { 1024 } };
-    // What is not one number stays as it was written.
+    // Values that are not a single number stay as written.
     let mut number = |name: &str, text: Option<String>, parsed: &dyn Fn(&str) -> Option<u64>| {
         let text = text?;
         let number = parsed(&text);
@@ -40,18 +40,18 @@ pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     workload
 }
 
-/// `kb_base=1000`: `k` is 1000 bytes, in what was asked for and in fio 2's text.
+/// True for `kb_base=1000`: `k` is 1000 bytes, in options and in fio 2's text.
 pub(super) fn is_decimal(options: &BTreeMap<String, String>) -> bool {
     options.get("kb_base").is_some_and(|base| base.trim() == "1000")
 }
 
-/// `group_reporting`: a group's jobs are reported as one.
+/// True for `group_reporting`: a group's jobs are reported as one.
 pub(super) fn is_gathered(options: &BTreeMap<String, String>) -> bool {
     options.get("group_reporting").is_some_and(|value| value.trim() != "0")
 }
 
-/// Fio's defaults for what its JSON does not list among a job's options: that lists
-/// all that were written, so what is absent was in effect as fio(1) says.
+/// Fills in fio's defaults (fio(1)): its JSON lists all options that were set, so absent ones had
+/// their defaults.
 pub(super) fn with_defaults(workload: &mut Workload) {
     let has = |name: &str| workload.options.contains_key(name);
     let has_sizes = ["bs", "bsrange", "blocksize_range", "bssplit"].into_iter().any(has);
@@ -66,7 +66,7 @@ pub(super) fn with_defaults(workload: &mut Workload) {
     workload.direct.get_or_insert(is_buffered == Some(false));
 }
 
-/// What `other` knows and `workload` does not.
+/// Completes `workload` with what only `other` knows.
 pub(super) fn complete(workload: &mut Workload, other: Workload) {
     let Workload { rw, bs, iodepth, numjobs, ioengine, direct, size, options } = other;
     workload.rw = workload.rw.take().or(rw);
@@ -81,7 +81,7 @@ pub(super) fn complete(workload: &mut Workload, other: Workload) {
     }
 }
 
-/// Names separated by `:`; `\:` stands for a colon in a name.
+/// Splits names at `:`; `\:` is a colon within a name.
 pub(super) fn split_names(names: &str) -> Vec<String> {
     let marked = names.replace("\\:", "\0");
     marked.split(':').map(|name| name.replace('\0', ":")).collect()

@@ -1,4 +1,4 @@
-//! fio's output, and how ours is compared with it.
+//! fio's output, and its comparison with iodyno's.
 
 // Each test binary uses some of it.
 #![allow(dead_code, unreachable_pub)]
@@ -38,8 +38,8 @@ group_reporting
 bs=16k
 ";
 
-/// What fio prints for `job` in `directory`, in all formats at once: terse
-/// lines, the JSON+ document, normal text.
+/// Output of fio for `job` in `directory`, in all formats at once: terse lines, the JSON+ document,
+/// normal text.
 pub fn fio(directory: &Path, job: &str) -> String {
     let file = directory.join("test.fio");
     std::fs::write(&file, job).unwrap();
@@ -54,7 +54,7 @@ pub fn fio(directory: &Path, job: &str) -> String {
     text
 }
 
-/// The parts of fio's combined output: (terse lines, JSON, normal text).
+/// Splits fio's combined output into (terse lines, JSON, normal text).
 pub fn parts(output: &str) -> (Vec<&str>, &str, &str) {
     let start = output.find("{\n  \"fio version\"").unwrap();
     let end = start + output[start..].find("\n}\n").unwrap() + 3;
@@ -64,7 +64,7 @@ pub fn parts(output: &str) -> (Vec<&str>, &str, &str) {
     (terse.collect(), &output[start..end], &output[end..])
 }
 
-/// The normal text of fio's combined output: with what stands in front of all formats.
+/// Normal text of fio's combined output, with the header before all formats.
 pub fn alone(output: &str) -> String {
     let (terse, json, text) = parts(output);
     let front = &output[..output.find(json).unwrap()];
@@ -72,8 +72,7 @@ pub fn alone(output: &str) -> String {
     front.chain(text.lines()).map(|line| format!("{line}\n")).collect()
 }
 
-/// A report that should say what `document`, read out of `output`, says. Its sections are what
-/// fio made of groups, so they are not gathered again.
+/// Report that should equal `document`, read from `output`. Its sections are already merged groups.
 pub fn report<'a>(output: &str, document: &'a Document, reporting: &Reporting) -> Report<'a> {
     let json: Value = serde_json::from_str(parts(output).1).unwrap();
     let options = |job: &Value| {
@@ -98,7 +97,7 @@ pub fn report<'a>(output: &str, document: &'a Document, reporting: &Reporting) -
     }
 }
 
-/// Members of a JSON text as fio writes it, a line each: (depth, name, value).
+/// Members of a JSON text as fio writes it, one per line: (depth, name, value).
 pub fn members(json: &str) -> Vec<(usize, &str, &str)> {
     json.lines()
         .filter_map(|line| {
@@ -108,8 +107,8 @@ pub fn members(json: &str) -> Vec<(usize, &str, &str)> {
         .collect()
 }
 
-/// Both say the same: as numbers within `relative` of the larger (of 1 at
-/// least) or within `absolute`, else to the letter.
+/// Compares two values: as numbers within `relative` of the larger (at least of 1) or within
+/// `absolute`, else exactly.
 pub fn near(ours: &str, fios: &str, relative: f64, absolute: f64) -> bool {
     let number = |text: &str| text.trim_end_matches('%').parse::<f64>().ok();
     match (number(ours), number(fios)) {
@@ -120,7 +119,7 @@ pub fn near(ours: &str, fios: &str, relative: f64, absolute: f64) -> bool {
     }
 }
 
-/// A host of which nothing is known.
+/// A host without any facts.
 pub fn host() -> Host {
     Host::default()
 }

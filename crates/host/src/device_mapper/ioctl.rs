@@ -1,4 +1,4 @@
-//! The table of a device-mapper device through the kernel's ioctl, reading only.
+//! Reads the table of a device-mapper device through the kernel's ioctl, read-only.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd as _;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// `struct dm_ioctl` of linux/dm-ioctl.h; what is asked for is written behind it.
+/// `struct dm_ioctl` of linux/dm-ioctl.h; the answer is written after it.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Copy)]
 #[repr(C)]
 struct Header {
@@ -31,7 +31,7 @@ struct Segment {
     start: u64,
     length: u64,
     status: i32,
-    /// Offset of the one behind it, from the first.
+    /// Offset of the next segment, from the first.
     next: u32,
     target: [u8; 16],
 }
@@ -44,33 +44,33 @@ const TABLE_STATUS: u64 = 3 << 30 | (HEADER_BYTES as u64) << 16 | 0xfd << 8 | 12
 
 /// `DM_STATUS_TABLE_FLAG`: the table's arguments, not the targets' state.
 const ARGUMENTS: u32 = 1 << 4;
-/// `DM_BUFFER_FULL_FLAG`: there is more than had room.
+/// `DM_BUFFER_FULL_FLAG`: the answer did not fit.
 const BUFFER_FULL: u32 = 1 << 8;
-/// `DM_NOFLUSH_FLAG`: asking writes nothing out.
+/// `DM_NOFLUSH_FLAG`: the query flushes nothing.
 const NO_FLUSH: u32 = 1 << 11;
 
-/// Targets whose arguments are places and nothing else.
+/// Targets whose arguments are only devices and offsets.
 const HARMLESS: [&str; 2] = ["linear", "striped"];
 
-/// More than any table of volumes has.
+/// Limit of a table, bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The table of the device with this number, as [`crate::Source::mapped_table`]
-/// gives it.
+/// Returns the table of the device with this number, as described at
+/// [`crate::Source::mapped_table`].
 pub(crate) fn table(control: &File, number: (u32, u32)) -> io::Result<String> {
-    // Arguments of others may hold keys: the kinds are asked for first.
+    // Arguments of others may contain keys: query the types first.
     let kinds = ask(control, number, 0)?;
     let harmless = kinds.iter().all(|(_, target, _)| HARMLESS.contains(&target.as_str()));
     let segments = if harmless { ask(control, number, ARGUMENTS)? } else { kinds };
     let lines = segments.into_iter().map(|((start, length), target, text)| match harmless {
         true => format!("{start} {length} {target} {text}\n"),
-        // It is the state of the target.
+        // The text is the target's state.
         false => format!("{start} {length} {target}\n"),
     });
     Ok(lines.collect())
 }
 
-/// Segments: where and how long (sectors), kind, text.
+/// Segments: start and length (sectors), type, text.
 type Segments = Vec<((u64, u64), String, String)>;
 
 fn ask(control: &File, (major, minor): (u32, u32), flags: u32) -> io::Result<Segments> {
@@ -114,7 +114,7 @@ fn ask(control: &File, (major, minor): (u32, u32), flags: u32) -> io::Result<Seg
     }
 }
 
-/// The segments in an answer; `None` where it makes no sense.
+/// Parses the segments in an answer; `None` if invalid.
 fn segments(answer: &[u8], count: u32) -> Option<Segments> {
     let (mut at, mut found) = (0, Vec::new());
     for _ in 0..count {
@@ -124,7 +124,7 @@ fn segments(answer: &[u8], count: u32) -> Option<Segments> {
             Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
         };
         found.push(((segment.start, segment.length), text(&segment.target)?, text(rest)?));
-        // It only ever grows: no circles.
+        // Offsets must grow, which excludes loops.
         at = Some(segment.next as usize).filter(|next| *next > at)?;
     }
     Some(found)

@@ -1,4 +1,4 @@
-//! Device-mapper devices and their tables.
+//! Reads device-mapper devices and their tables.
 
 #[allow(unsafe_code)] // one ioctl, which the standard library does not offer
 pub(crate) mod ioctl;
@@ -11,8 +11,8 @@ use crate::block::{Block, SECTOR_BYTES};
 use crate::read;
 use crate::source::Source;
 
-/// The device whose folder in sysfs is at `real`. What it lies on is named by
-/// number (`259:3`) until [`name_places`].
+/// Reads the device whose sysfs folder is `real`. Underlying devices are numbers (`259:3`) until
+/// [`name_places`].
 pub(crate) fn read(
     source: &dyn Source,
     real: &str,
@@ -36,9 +36,9 @@ pub(crate) fn read(
     }
 }
 
-/// `0 1048576 striped 2 512 259:3 2048 259:1 2048`: start, length, target;
-/// `linear` has a place, `striped` their number, its chunk and as many
-/// places; all in sectors (kernel documentation, admin-guide/device-mapper).
+/// Parses `0 1048576 striped 2 512 259:3 2048 259:1 2048`: start, length, target; `linear` has one
+/// place, `striped` the number of places, the chunk size and the places; all in sectors (kernel
+/// documentation, admin-guide/device-mapper).
 fn segment(line: &str) -> Option<MappedSegment> {
     let mut words = line.split_ascii_whitespace();
     let mut sectors = || Some(words.next()?.parse::<u64>().ok()?.saturating_mul(SECTOR_BYTES));
@@ -61,7 +61,7 @@ fn segment(line: &str) -> Option<MappedSegment> {
     Some(MappedSegment { start_bytes, length_bytes, target, chunk_bytes, places })
 }
 
-/// Names what tables give by number.
+/// Replaces device numbers in tables by names.
 pub(crate) fn name_places(blocks: &mut [Block]) {
     let names: BTreeMap<String, String> = blocks
         .iter()

@@ -1,5 +1,5 @@
-//! What a loop device lies on through the kernel's ioctl: sysfs has the path
-//! alone, and a path names another file tomorrow.
+//! Reads a loop device's backing file through the kernel's ioctl: sysfs has only the path, which
+//! may name another file later.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -11,11 +11,11 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Status {
-    /// Of the file system of the backing file, as stat(2) gives it.
+    /// Device number of the backing file's file system, as in stat(2).
     device: u64,
     inode: u64,
-    /// Of the backing file where it is a device; before Linux 5.8 that of its
-    /// file system once more where it is none.
+    /// Device number of the backing file if it is a device; if not, before Linux 5.8, that of its
+    /// file system again.
     node: u64,
     offset: u64,
     size_limit: u64,
@@ -34,10 +34,10 @@ const _: () = assert!(size_of::<Status>() == 232);
 /// `LOOP_GET_STATUS64` of linux/loop.h.
 const GET_STATUS64: u64 = 0x4c05;
 
-/// What an open loop device lies on.
+/// Returns the backing file of an open loop device.
 ///
 /// # Errors
-/// `ENXIO` where it is free; what the kernel says.
+/// `ENXIO` if it is unbound; other errors of the kernel.
 pub fn loop_backing(device: impl AsFd) -> io::Result<BackingFile> {
     let mut status = Status::new_zeroed();
     // SAFETY: the descriptor is open; the kernel writes one `loop_info64`, whose

@@ -1,4 +1,4 @@
-//! Loop devices and the files behind them.
+//! Reads loop devices and their backing files.
 
 #[allow(unsafe_code)] // one ioctl, which the standard library does not offer
 pub(crate) mod ioctl;
@@ -8,7 +8,7 @@ use iodyno_model::{BlockKind, Fact};
 use crate::read;
 use crate::source::Source;
 
-/// The bound loop device whose folder in sysfs is at `real`.
+/// Reads the bound loop device whose sysfs folder is `real`.
 pub(crate) fn read(source: &dyn Source, real: &str, name: &str, number: (u32, u32)) -> BlockKind {
     BlockKind::Loop {
         backing_file: read::text(source, &format!("{real}/loop/backing_file")).value(),
@@ -18,8 +18,7 @@ pub(crate) fn read(source: &dyn Source, real: &str, name: &str, number: (u32, u3
     }
 }
 
-/// The loop devices that are bound at this moment, by name, without the rest
-/// of a snapshot.
+/// Lists the loop devices bound now, by name, without the rest of a snapshot.
 pub fn loop_devices(source: &dyn Source) -> Vec<(String, BlockKind)> {
     let names = source.list("/sys/block").unwrap_or_default();
     let bound = |name: String| {

@@ -1,5 +1,5 @@
-//! Amazon's log page D0h: what EBS volumes and EC2 instance storage count of their limits.
-//! Layout: amzn/amzn-nvme.c of nvme-cli, ebsnvme of amazon-ec2-utils.
+//! Parses Amazon's log page D0h: time that EBS volumes and EC2 instance storage spent at their
+//! limits. Layout: amzn/amzn-nvme.c of nvme-cli, ebsnvme of amazon-ec2-utils.
 
 use iodyno_model::{Drive, VolumeLimits};
 
@@ -7,22 +7,22 @@ use crate::source::{AdminRead, Source};
 
 use super::page::Page;
 
-/// What the page begins with.
+/// Magic numbers at the beginning of the page.
 const EBS: u32 = 0x3c23_b510;
 const INSTANCE_STORE: u32 = 0xec2c_0d7e;
-/// Up to here it is read: histograms follow, of which the page's own length is.
+/// Bytes that are parsed; histograms follow, up to the page's own length.
 const READ_BYTES: usize = 96;
 
-/// Models by which volumes are known, and the length of their page, bytes.
+/// Model strings of volumes, and the length of their page, bytes.
 const MODELS: [(&str, u16); 2] =
     [("Amazon Elastic Block Store", 4096), ("Amazon EC2 NVMe Instance Storage", 8192)];
 
-/// Length of the page of a controller with this model string, bytes; `None`: it has none.
+/// Length of the page for a model string, bytes; `None` if it has none.
 pub(crate) fn volume_limits_bytes(model: &str) -> Option<u16> {
     MODELS.iter().find(|(known, _)| model.starts_with(known)).map(|(_, bytes)| *bytes)
 }
 
-/// Reads the page; `None` where it is too short or another vendor's.
+/// Parses the page; `None` if it is too short or another vendor's.
 pub fn parse_volume_limits(page: &[u8]) -> Option<VolumeLimits> {
     let page = Page::of(page, READ_BYTES)?;
     let is_volume = match page.u32(0) {
@@ -40,8 +40,8 @@ pub fn parse_volume_limits(page: &[u8]) -> Option<VolumeLimits> {
     })
 }
 
-/// What a volume counts of its limits now; `None` where it has no such page, or it cannot be read.
-/// That takes an admin command: not while single latencies are measured, and once a second at most.
+/// Reads a volume's limit counters; `None` without such a page or if unreadable. Sends an admin
+/// command: not while single latencies are measured, and at most once per second.
 pub fn volume_limits(source: &dyn Source, drive: &Drive) -> Option<VolumeLimits> {
     let bytes = volume_limits_bytes(drive.model.get()?)?;
     parse_volume_limits(&source.admin(&drive.name, AdminRead::VolumeLimits(bytes)).ok()?)
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(volume_limits_bytes("nvme_card-pd"), None);
     }
 
-    /// Bytes without order: a generator of Lehmer's, which needs no crate.
+    /// Pseudo-random bytes (Lehmer generator), without another crate.
     fn scattered(seed: u64, count: usize) -> Vec<u8> {
         let mut state = seed * 2 + 1;
         let mut next = || {
@@ -101,7 +101,7 @@ mod tests {
             assert_eq!(found.is_some(), bytes.len() >= READ_BYTES, "{} bytes", bytes.len());
             let since = found.map(|limits| limits.exceeded_since(&limits));
             assert!(since.unwrap_or_default().is_empty());
-            // From any page to any other there is an answer, and none is 0.
+            // Differences between any two pages are defined and never 0.
             bytes.reverse();
             let start = bytes.len().min(4);
             bytes.splice(..start, EBS.to_le_bytes());

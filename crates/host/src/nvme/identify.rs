@@ -1,37 +1,37 @@
-//! Identify Controller and Identify Namespace.
+//! Parses Identify Controller and Identify Namespace.
 
 use iodyno_model::{IdentifyController, IdentifyNamespace, LbaFormat, PowerState};
 
 use super::page::Page;
 
-/// An Identify Controller page to the end of its power states; NVM Express Base Specification 2.0,
+/// Identify Controller page up to the end of its power states; NVM Express Base Specification 2.0,
 /// figure 275.
 const CONTROLLER_BYTES: usize = 3072;
-/// An Identify Namespace page to the end of its formats; NVM Command Set Specification 1.0,
-/// figure 97.
+/// Identify Namespace page up to the end of its formats; NVM Command Set Specification 1.0, figure
+/// 97.
 const NAMESPACE_BYTES: usize = 384;
 
-/// The total capacity of the NVM subsystem (TNVMCAP), bytes, of an Identify
-/// Controller page; `None` where it is too short or the drive does not say.
+/// Total capacity of the NVM subsystem (TNVMCAP), bytes, from an Identify Controller page; `None`
+/// if it is too short or the drive does not report it.
 pub(crate) fn total_capacity(page: &[u8]) -> Option<u64> {
     u64::try_from(Page::of(page, CONTROLLER_BYTES)?.u128(280)).ok().filter(|bytes| *bytes > 0)
 }
 
-/// Which further questions make sense, as an Identify Controller page says.
+/// Features announced by an Identify Controller page, which decide on further commands.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Knows {
-    /// There is a list of UUIDs (CTRATT bit 9).
+    /// Has a UUID List (CTRATT bit 9).
     pub(crate) uuid_list: bool,
-    /// There is more than one power state (NPSS, zero-based).
+    /// Has several power states (NPSS, zero-based).
     pub(crate) power_states: bool,
-    /// The controller may change it itself (APSTA bit 0).
+    /// Supports autonomous power state transitions (APSTA bit 0).
     pub(crate) autonomous_power_states: bool,
-    /// There is a volatile write cache (VWC bit 0).
+    /// Has a volatile write cache (VWC bit 0).
     pub(crate) write_cache: bool,
 }
 
 impl Knows {
-    /// Of an Identify Controller page; none of a short one.
+    /// Parses an Identify Controller page; none if it is too short.
     pub(crate) fn of(page: &[u8]) -> Self {
         let Some(page) = Page::of(page, CONTROLLER_BYTES) else { return Self::default() };
         Self {
@@ -43,10 +43,9 @@ impl Knows {
     }
 }
 
-/// Reads an Identify Controller page (CNS 01h, 4096 bytes; Base Specification
-/// 2.0, figure 275); `None` where it is too short. MDTS counts in units of
-/// CAP.MPSMIN, a register that admin commands cannot read: 4096 bytes is taken,
-/// as on every known drive.
+/// Parses an Identify Controller page (CNS 01h, 4096 bytes; Base Specification 2.0, figure 275);
+/// `None` if it is too short. MDTS counts in units of CAP.MPSMIN, a register that admin commands
+/// cannot read: 4096 bytes is assumed, as on every known drive.
 pub fn parse_identify_controller(page: &[u8]) -> Option<IdentifyController> {
     let page = Page::of(page, CONTROLLER_BYTES)?;
     let version = page.u32(80);
@@ -73,7 +72,7 @@ pub fn parse_identify_controller(page: &[u8]) -> Option<IdentifyController> {
     })
 }
 
-/// Of a Power State Descriptor (figure 276 there).
+/// Parses a Power State Descriptor (figure 276 there).
 fn power_state(entry: Page<'_>) -> PowerState {
     let (max_power, flags) = (u64::from(entry.u16(0)), entry.u8(3));
     PowerState {
@@ -86,9 +85,8 @@ fn power_state(entry: Page<'_>) -> PowerState {
     }
 }
 
-/// Reads an Identify Namespace page (CNS 00h, 4096 bytes; NVM Command Set
-/// Specification 1.0, figures 97 and 98); `None` where it is too short, or
-/// where the page is of an inactive namespace (all zero).
+/// Parses an Identify Namespace page (CNS 00h, 4096 bytes; NVM Command Set Specification 1.0,
+/// figures 97 and 98); `None` if it is too short, or of an inactive namespace (all zero).
 pub fn parse_identify_namespace(page: &[u8]) -> Option<IdentifyNamespace> {
     let page = Page::of(page, NAMESPACE_BYTES)?;
     if page.u64(0) == 0 {
@@ -116,8 +114,8 @@ pub fn parse_identify_namespace(page: &[u8]) -> Option<IdentifyNamespace> {
     })
 }
 
-/// Which format an Identify Namespace page says is in use: FLBAS bits 3:0, and 6:5 above them where
-/// there are more than 16.
+/// Format in use according to an Identify Namespace page: FLBAS bits 3:0, and 6:5 above them if
+/// there are more than 16 formats.
 pub(super) fn format_index(page: Page<'_>) -> u8 {
     let flbas = page.u8(26);
     flbas & 0xf | if page.u8(25) > 15 { (flbas & 0x60) >> 1 } else { 0 }

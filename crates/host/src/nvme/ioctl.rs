@@ -1,4 +1,4 @@
-//! NVMe admin commands through the kernel's passthrough ioctl.
+//! Sends NVMe admin commands through the kernel's passthrough ioctl.
 
 use std::fs::File;
 use std::io;
@@ -52,14 +52,14 @@ const VOLATILE_WRITE_CACHE: u32 = 0x06;
 const AUTONOMOUS_POWER_STATES: u32 = 0x0c;
 const ALL_NAMESPACES: u32 = 0xffff_ffff;
 
-/// What the drive writes for Get Features 0Ch beside dword 0: a table of 32 entries.
+/// Length of the table that Get Features 0Ch returns in addition to dword 0, of 32 entries.
 const AUTONOMOUS_TABLE_BYTES: usize = 256;
 
-/// Sends a command that reads and gives its answer. Only [`AdminRead`]'s
-/// commands can be built, none of which changes the drive. The kernel's own
-/// timeout holds: a shorter one would make it reset the controller.
+/// Sends a read-only command and returns its answer. Only [`AdminRead`]'s commands can be built,
+/// none of which changes the drive. The kernel's own timeout holds: a shorter one would make it
+/// reset the controller.
 pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8>> {
-    // Features answer in dword 0, and one of them with a table beside it.
+    // Features answer in dword 0, one of them with a table in addition.
     let (is_feature, length) = match command {
         AdminRead::PowerState | AdminRead::VolatileWriteCache => (true, 0),
         AdminRead::AutonomousPowerStates => (true, AUTONOMOUS_TABLE_BYTES),
@@ -71,7 +71,7 @@ pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8
     let (opcode, namespace_id, dword_10, uuid_index) = match command {
         AdminRead::IdentifyNamespace(nsid) => (IDENTIFY, nsid, 0, 0),
         AdminRead::IdentifyController => (IDENTIFY, 0, 1, 0),
-        // Those behind namespace id 0: all.
+        // Those above namespace id 0: all.
         AdminRead::ActiveNamespaces => (IDENTIFY, 0, ACTIVE_NAMESPACES, 0),
         AdminRead::AllocatedNamespaces => (IDENTIFY, 0, ALLOCATED_NAMESPACES, 0),
         // Those from controller id 0 on: all.

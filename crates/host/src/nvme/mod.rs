@@ -1,4 +1,4 @@
-//! What an NVMe controller says of itself when asked by admin commands.
+//! Data that NVMe controllers return to admin commands.
 
 mod amazon;
 mod identify;

@@ -1,16 +1,16 @@
-//! Pages of NVMe drives: little-endian fields at the offsets that the specifications give them.
+//! Reads little-endian fields of NVMe pages at the specifications' offsets.
 
-/// A page that is long enough for all that is read of it.
+/// A page long enough for all fields that are read.
 #[derive(Clone, Copy)]
 pub(super) struct Page<'a>(&'a [u8]);
 
 impl<'a> Page<'a> {
-    /// `None` where it is shorter than `least_bytes`.
+    /// Wraps a page; `None` if it is shorter than `least_bytes`.
     pub(super) fn of(bytes: &'a [u8], least_bytes: usize) -> Option<Self> {
         (bytes.len() >= least_bytes).then_some(Self(bytes))
     }
 
-    /// The `N` bytes from offset `at`.
+    /// Returns `N` bytes from offset `at`.
     pub(super) fn bytes<const N: usize>(self, at: usize) -> [u8; N] {
         let mut field = [0; N];
         field.copy_from_slice(&self.0[at..at + N]);
@@ -37,7 +37,7 @@ impl<'a> Page<'a> {
         u128::from_le_bytes(self.bytes(at))
     }
 
-    /// The entries of a table from offset `at`, of `size` bytes each.
+    /// Entries of a table from offset `at`, of `size` bytes each.
     pub(super) fn table(self, at: usize, size: usize) -> impl Iterator<Item = Self> {
         self.0[at..].chunks_exact(size).map(Self)
     }
@@ -47,7 +47,7 @@ impl<'a> Page<'a> {
 mod tests {
     use crate::nvme::*;
 
-    /// Each reader with the length that it needs: it takes that much, and no less.
+    /// Each parser with the length that it needs: it accepts that much, and no less.
     #[test]
     fn the_shortest_pages_are_read_in_full() {
         type Reader = (usize, fn(&[u8]) -> bool);
@@ -61,7 +61,7 @@ mod tests {
             (20, |page| parse_sanitize_status(page).is_some()),
         ];
         for (least, is_read) in readers {
-            // In a Sanitize Status 1 is done; and a namespace of no blocks would be none.
+            // Status 1 is a completed sanitize; a namespace of 0 blocks would be rejected.
             assert!(is_read(&vec![1; least]), "{least} bytes");
             assert!(!is_read(&vec![1; least - 1]), "{least} bytes less one");
         }

@@ -1,23 +1,23 @@
-//! What a drive says of how it can be emptied, and of emptying itself.
+//! Parses a drive's abilities to erase itself, and its progress.
 
 use super::identify::format_index;
 use super::page::Page;
 
-/// Which ways of emptying a drive offers, and how far they reach.
+/// Erase methods of a drive, and their reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PurgeSupport {
     /// Format NVM (OACS bit 1).
     pub format: bool,
-    /// Namespaces can be managed, and all of them listed, as well as the
-    /// controllers that each is attached to (OACS bit 3).
+    /// Namespace management: all namespaces can be listed, and the controllers that each is
+    /// attached to (OACS bit 3).
     pub namespace_management: bool,
     /// The drive may have other controllers than this one (CMIC bit 1).
     pub several_controllers: bool,
-    /// A format is one of all namespaces (FNA bit 0).
+    /// A format affects all namespaces (FNA bit 0).
     pub format_is_of_all: bool,
-    /// A secure erase is one of all namespaces (FNA bit 1).
+    /// A secure erase affects all namespaces (FNA bit 1).
     pub erase_is_of_all: bool,
-    /// Format NVM can erase cryptographically (FNA bit 2).
+    /// Format NVM supports cryptographic erase (FNA bit 2).
     pub format_crypto: bool,
     /// Sanitize by cryptographic erase (SANICAP bit 0).
     pub sanitize_crypto: bool,
@@ -25,7 +25,7 @@ pub struct PurgeSupport {
     pub sanitize_block: bool,
 }
 
-/// Reads an Identify Controller page (Base Specification 2.0, figure 275); `None` where it is too
+/// Parses an Identify Controller page (Base Specification 2.0, figure 275); `None` if it is too
 /// short.
 pub fn parse_purge_support(page: &[u8]) -> Option<PurgeSupport> {
     let page = Page::of(page, 525)?;
@@ -42,12 +42,12 @@ pub fn parse_purge_support(page: &[u8]) -> Option<PurgeSupport> {
     })
 }
 
-/// How a namespace is formatted: what Format NVM takes to leave it so.
+/// Format of a namespace: the parameters of Format NVM that preserve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatInUse {
     /// LBA format, 0..=63.
     pub index: u8,
-    /// Metadata is a part of the logical block (FLBAS bit 4).
+    /// Metadata is part of the logical block (FLBAS bit 4).
     pub metadata_inline: bool,
     /// Type of end-to-end protection, 0 = none (DPS bits 2:0).
     pub protection: u8,
@@ -55,7 +55,7 @@ pub struct FormatInUse {
     pub protection_first: bool,
 }
 
-/// Reads an Identify Namespace page (NVM Command Set Specification 1.0, figure 97); `None` where it
+/// Parses an Identify Namespace page (NVM Command Set Specification 1.0, figure 97); `None` if it
 /// is too short.
 pub fn parse_format_in_use(page: &[u8]) -> Option<FormatInUse> {
     let page = Page::of(page, 31)?;
@@ -68,39 +68,39 @@ pub fn parse_format_in_use(page: &[u8]) -> Option<FormatInUse> {
     })
 }
 
-/// What became of the last sanitize.
+/// State of the last sanitize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SanitizeState {
-    /// There was none.
+    /// Never sanitized.
     Never,
-    /// It was completed.
+    /// Completed.
     Done,
-    /// It goes on.
+    /// In progress.
     Going,
-    /// It failed.
+    /// Failed.
     Failed,
 }
 
-/// What the Sanitize Status log says.
+/// Content of the Sanitize Status log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SanitizeStatus {
-    /// Of the last sanitize.
+    /// State of the last sanitize.
     pub state: SanitizeState,
-    /// Share of it that is done, 0..=1.
+    /// Completed share, 0..=1.
     pub done: f64,
-    /// What a block erase takes, s; `None`: the drive does not say.
+    /// Estimated time of a block erase, s; `None` if not reported.
     pub block_erase_s: Option<u32>,
-    /// What a cryptographic erase takes, s; `None`: the drive does not say.
+    /// Estimated time of a cryptographic erase, s; `None` if not reported.
     pub crypto_erase_s: Option<u32>,
 }
 
-/// Reads a Sanitize Status log (log page 81h; Base Specification 2.0, figure 267); `None` where it
-/// is too short or its status is none that the specification names.
+/// Parses a Sanitize Status log (log page 81h; Base Specification 2.0, figure 267); `None` if it is
+/// too short or has an unspecified status.
 pub fn parse_sanitize_status(page: &[u8]) -> Option<SanitizeStatus> {
     let page = Page::of(page, 20)?;
     let state = match page.u16(2) & 7 {
         0 => SanitizeState::Never,
-        // 4: although its blocks were asked to be kept, they are deallocated.
+        // 4: completed, but deallocated its blocks although asked not to.
         1 | 4 => SanitizeState::Done,
         2 => SanitizeState::Going,
         3 => SanitizeState::Failed,
@@ -109,21 +109,20 @@ pub fn parse_sanitize_status(page: &[u8]) -> Option<SanitizeStatus> {
     let seconds = |at| Some(page.u32(at)).filter(|seconds| !matches!(seconds, 0 | &u32::MAX));
     Some(SanitizeStatus {
         state,
-        // 65535 stands for idle as well.
+        // 65535 also means idle.
         done: f64::from(page.u16(0)) / 65536.0,
         block_erase_s: seconds(12),
         crypto_erase_s: seconds(16),
     })
 }
 
-/// Whether an Identify Namespace page says that the namespace may be attached
-/// to several controllers at once (NMIC bit 0); `None` where it is too short.
+/// True if an Identify Namespace page allows attaching the namespace to several controllers at once
+/// (NMIC bit 0); `None` if it is too short.
 pub fn namespace_is_shared(page: &[u8]) -> Option<bool> {
     Some(Page::of(page, 31)?.u8(30) & 1 != 0)
 }
 
-/// The ids of a controller list (Base Specification 2.0, figure 273): how
-/// many, and then each.
+/// Ids of a controller list (Base Specification 2.0, figure 273): count, then ids.
 pub fn controller_ids(page: &[u8]) -> Vec<u16> {
     let (ids, _) = page.as_chunks::<2>();
     let mut ids = ids.iter().map(|id| u16::from_le_bytes(*id));
@@ -131,8 +130,7 @@ pub fn controller_ids(page: &[u8]) -> Vec<u16> {
     ids.take(count.into()).collect()
 }
 
-/// The namespace ids of a namespace list (Base Specification 2.0, figure 274):
-/// ascending, ended by a zero.
+/// Ids of a namespace list (Base Specification 2.0, figure 274): ascending, ended by a zero.
 pub fn namespace_ids(page: &[u8]) -> Vec<u32> {
     let (ids, _) = page.as_chunks::<4>();
     ids.iter().map(|id| u32::from_le_bytes(*id)).take_while(|id| *id != 0).collect()

@@ -1,14 +1,14 @@
-//! The SMART / Health Information log.
+//! Parses the SMART / Health Information log.
 
 use iodyno_model::HealthLog;
 
 use super::page::Page;
 
-/// One data unit is a thousand blocks of 512 bytes.
+/// Size of a data unit: a thousand blocks of 512 bytes.
 const DATA_UNIT_BYTES: u128 = 512_000;
 
-/// Reads a SMART / Health Information log (log page 02h, 512 bytes; Base
-/// Specification 2.0, figure 207); `None` where it is too short.
+/// Parses a SMART / Health Information log (log page 02h, 512 bytes; Base Specification 2.0, figure
+/// 207); `None` if it is too short.
 pub fn parse_health_log(page: &[u8]) -> Option<HealthLog> {
     let page = Page::of(page, 232)?;
     Some(HealthLog {

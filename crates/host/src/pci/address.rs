@@ -1,6 +1,6 @@
-//! PCI addresses and the paths that they stand in.
+//! PCI addresses and sysfs paths that contain them.
 
-/// Whether `text` is a PCI address, `0000:03:00.0` or `10000:01:00.0`.
+/// True if `text` is a PCI address, `0000:03:00.0` or `10000:01:00.0`.
 pub(crate) fn is_address(text: &str) -> bool {
     let hex = |part: &str, lengths: std::ops::RangeInclusive<usize>| {
         lengths.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -18,9 +18,9 @@ pub(crate) fn is_address(text: &str) -> bool {
         && matches!(function.as_bytes(), [b'0'..=b'7'])
 }
 
-/// The PCI functions on a real path of sysfs, from the root complex down, as
-/// pairs of address and path. A host bridge (`pci0000:00`) on the way begins
-/// anew: what is behind Intel VMD (`pci10000:00`) has a tree of its own.
+/// PCI functions on a real path of sysfs, from the root complex down, as pairs of address and path.
+/// A host bridge (`pci0000:00`) on the way starts over: the tree behind Intel VMD (`pci10000:00`)
+/// is separate.
 pub(crate) fn chain(real: &str) -> Vec<(String, String)> {
     let (mut found, mut path) = (Vec::new(), String::new());
     for part in real.split('/').skip(1) {
@@ -35,7 +35,7 @@ pub(crate) fn chain(real: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The function whose domain of its own a path leads into: a VMD controller.
+/// PCI function whose own domain contains the path: a VMD controller.
 pub(crate) fn domain_owner(real: &str) -> Option<String> {
     let (mut last, mut owner) = (None, None);
     for part in real.split('/') {

@@ -1,9 +1,9 @@
-//! The configuration space of a PCI function (PCIe Base Specification 6.0, section 7.5).
+//! Parses the configuration space of a PCI function (PCIe Base Specification 6.0, section 7.5).
 
 use iodyno_model::Aspm;
 
-/// What is read of it: all capabilities that are used lie in the first 256
-/// bytes; without privileges the kernel gives 64.
+/// Bytes that are read: all capabilities used are in the first 256; without privileges the kernel
+/// gives 64.
 pub(crate) const CONFIG_BYTES: usize = 256;
 
 /// Configuration space, as far as it could be read.
@@ -14,7 +14,7 @@ pub(crate) struct Config {
     express: Option<usize>,
 }
 
-/// What a function is in the PCIe tree (PCI Express Capabilities, bits 7:4).
+/// Role of a function in the PCIe tree (PCI Express Capabilities, bits 7:4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PortKind {
     /// Root port or switch downstream port: a link begins here.
@@ -32,7 +32,7 @@ impl Config {
         Self { bytes, express }
     }
 
-    /// Capabilities could be read: more than what everybody may.
+    /// True if capabilities could be read, beyond the unprivileged part.
     pub(crate) fn is_complete(&self) -> bool {
         self.bytes.len() >= CONFIG_BYTES
     }
@@ -43,7 +43,7 @@ impl Config {
         Some(u16::from_le_bytes([pair[0], pair[1]]))
     }
 
-    /// `None` where it cannot be told.
+    /// Role of the port; `None` if unknown.
     pub(crate) fn port_kind(&self) -> Option<PortKind> {
         if !self.is_complete() {
             return None;
@@ -55,34 +55,33 @@ impl Config {
         })
     }
 
-    /// Maximum payload size in force (Device Control, bits 7:5), bytes; codes
-    /// 6 and 7 are reserved.
+    /// Maximum payload size in effect (Device Control, bits 7:5), bytes; codes 6 and 7 are
+    /// reserved.
     pub(crate) fn max_payload_bytes(&self) -> Option<u32> {
         let code = self.word(0x08)? >> 5 & 7;
         (code <= 5).then(|| 128 << code)
     }
 
-    /// Maximum payload size that the function is able to (Device Capabilities,
-    /// bits 2:0), bytes.
+    /// Maximum payload size supported (Device Capabilities, bits 2:0), bytes.
     pub(crate) fn able_payload_bytes(&self) -> Option<u32> {
         let code = self.word(0x04)? & 7;
         (code <= 5).then(|| 128 << code)
     }
 
-    /// Maximum read request size in force (Device Control, bits 14:12), bytes.
+    /// Maximum read request size in effect (Device Control, bits 14:12), bytes.
     pub(crate) fn max_read_request_bytes(&self) -> Option<u32> {
         let code = self.word(0x08)? >> 12 & 7;
         (code <= 5).then(|| 128 << code)
     }
 
-    /// States of rest that are enabled at this end (Link Control, bits 1:0).
+    /// Low-power link states enabled at this end (Link Control, bits 1:0).
     pub(crate) fn aspm(&self) -> Option<Aspm> {
         let control = self.word(0x10)?;
         Some(Aspm { l0s: control & 1 != 0, l1: control & 2 != 0 })
     }
 
-    /// Target link speed (Link Control 2, bits 3:0) as a generation; version 1
-    /// of the capability has no such register.
+    /// Target link speed (Link Control 2, bits 3:0) as a generation; version 1 of the capability
+    /// lacks the register.
     pub(crate) fn target_generation(&self) -> Option<u8> {
         if self.word(0x02)? & 0xf < 2 {
             return None;
@@ -91,8 +90,8 @@ impl Config {
         (1..=6).contains(&generation).then_some(generation)
     }
 
-    /// Whether something is in the port's slot (Slot Status, bit 6); `None`
-    /// where the port has no slot (PCI Express Capabilities, bit 8).
+    /// True if the port's slot is occupied (Slot Status, bit 6); `None` without a slot (PCI Express
+    /// Capabilities, bit 8).
     pub(crate) fn slot_present(&self) -> Option<bool> {
         if self.word(0x02)? & 1 << 8 == 0 {
             return None;
@@ -100,8 +99,8 @@ impl Config {
         Some(self.word(0x1a)? & 1 << 6 != 0)
     }
 
-    /// Whether the data link layer is active (Link Status, bit 13); `None`
-    /// where the port does not report it (Link Capabilities, bit 20).
+    /// True if the data link layer is active (Link Status, bit 13); `None` if the port does not
+    /// report it (Link Capabilities, bit 20).
     pub(crate) fn link_active(&self) -> Option<bool> {
         if self.word(0x0e)? & 1 << 4 == 0 {
             return None;
@@ -111,7 +110,7 @@ impl Config {
 }
 
 fn express_capability(bytes: &[u8]) -> Option<usize> {
-    // Status register, bit 4: there is a list of capabilities.
+    // Status register, bit 4: has a list of capabilities.
     if bytes.get(0x06)? & 1 << 4 == 0 {
         return None;
     }

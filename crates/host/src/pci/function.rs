@@ -1,4 +1,4 @@
-//! A PCI function as sysfs shows it.
+//! PCI functions in sysfs.
 
 use iodyno_model::Fact;
 
@@ -20,12 +20,12 @@ impl Function {
         self.class >> 8
     }
 
-    /// Where sysfs lists it.
+    /// Path in sysfs.
     pub(crate) fn path(&self) -> String {
         format!("/sys/bus/pci/devices/{}", self.address)
     }
 
-    /// Vendor and device id, `144d:a824`; empty where it vanished meanwhile.
+    /// Vendor and device id, `144d:a824`; empty if it has vanished.
     pub(crate) fn pci_id(&self, source: &dyn Source) -> String {
         let id = |file| {
             let text = read::text(source, &format!("{}/{file}", self.path()));
@@ -37,7 +37,7 @@ impl Function {
         }
     }
 
-    /// The driver that has it; absent = none.
+    /// Bound driver; absent if none.
     pub(crate) fn driver(&self, source: &dyn Source) -> Fact<String> {
         match source.link(&format!("{}/driver", self.path())) {
             Ok(to) => Fact::Read(read::clean(read::base(&to))),
@@ -46,7 +46,7 @@ impl Function {
     }
 }
 
-/// All PCI functions, by address.
+/// Lists all PCI functions, by address.
 pub(crate) fn functions(source: &dyn Source) -> Vec<Function> {
     let addresses = source.list("/sys/bus/pci/devices").unwrap_or_default();
     let function = |address: String| {

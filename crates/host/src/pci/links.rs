@@ -1,4 +1,4 @@
-//! Links: what stands between a root port and a drive.
+//! Reads the PCIe links between root ports and drives.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,14 @@ use crate::source::Source;
 /// One end of a link: address, path and configuration space.
 type End<'a> = (&'a str, &'a str, &'a Result<Config, Fact<()>>);
 
-/// The links met so far, each read once.
+/// Links found so far, each read once.
 pub(crate) struct LinkBook<'s> {
     source: &'s dyn Source,
     /// The platform's slots: address without function, and name.
     slots: Vec<(String, String)>,
     links: BTreeMap<String, Link>,
-    /// A switch's upstream port ends one link and is asked whether it begins another.
+    /// Cache of configuration spaces: a switch's upstream port is examined both as the end of one
+    /// link and as the start of another.
     configs: BTreeMap<String, Result<Config, Fact<()>>>,
 }
 
@@ -27,12 +28,11 @@ impl<'s> LinkBook<'s> {
         Self { source, slots, links: BTreeMap::new(), configs: BTreeMap::new() }
     }
 
-    /// The links on a real path of sysfs, from the root port down, by the
-    /// address of their device end.
+    /// Links on a real path of sysfs, from the root port down, by the address of their device end.
     ///
-    /// A link begins at a root port or a switch's downstream port, which
-    /// configuration space tells. Without privileges: every other step from
-    /// the root down is a link, the ones between are inside switches.
+    /// A link begins at a root port or a switch's downstream port, according to configuration
+    /// space. Without privileges: every other step from the root down is a link; the ones between
+    /// are inside switches.
     pub(crate) fn on_path(&mut self, real: &str) -> Vec<String> {
         let functions = chain(real);
         let (mut names, mut was_link) = (Vec::new(), false);
@@ -80,19 +80,19 @@ impl<'s> LinkBook<'s> {
         Link { port: end(source, port), device: end(source, device), current, slot, aspm }
     }
 
-    /// All links, by the address of their device end.
+    /// Returns all links, by the address of their device end.
     pub(crate) fn into_links(self) -> Vec<Link> {
         self.links.into_values().collect()
     }
 }
 
-/// Configuration space, or why it cannot be read.
+/// Reads configuration space, or returns why it cannot.
 pub(crate) fn config(source: &dyn Source, path: &str) -> Result<Config, Fact<()>> {
     let bytes = source.read(&format!("{path}/config"), CONFIG_BYTES);
     bytes.map(Config::new).map_err(|error| read::unknown(&error))
 }
 
-/// A fact of configuration space: absent where the register does not exist.
+/// Reads a register of configuration space; absent if it does not exist.
 pub(crate) fn register<T>(
     config: &Result<Config, Fact<()>>,
     value: impl FnOnce(&Config) -> Option<T>,
@@ -138,9 +138,8 @@ fn end(source: &dyn Source, (address, path, config): End<'_>) -> LinkEnd {
     }
 }
 
-/// What the registers of both ends enable, in the sense of the kernel's files:
-/// in L0s either end rests by itself, into L1 both go or none (PCI Express Base
-/// Specification 6.0, 5.4.1).
+/// Link states enabled by the registers of both ends, as in the kernel's files: either end enters
+/// L0s by itself, both enter L1 or none (PCI Express Base Specification 6.0, 5.4.1).
 fn enabled(port: &Result<Config, Fact<()>>, device: &Result<Config, Fact<()>>) -> Fact<Aspm> {
     register(port, Config::aspm).and_then(|port| {
         register(device, Config::aspm)
@@ -148,7 +147,7 @@ fn enabled(port: &Result<Config, Fact<()>>, device: &Result<Config, Fact<()>>) -
     })
 }
 
-/// What everybody may read of it: a state that the link does not know has no file.
+/// Link states readable by everybody: an unsupported state has no file.
 fn aspm(source: &dyn Source, path: &str) -> Fact<Aspm> {
     let enabled = |file| {
         let value = read::number::<u8>(source, &format!("{path}/link/{file}"));
@@ -171,7 +170,7 @@ fn state(source: &dyn Source, path: &str) -> Fact<LinkState> {
     }
 }
 
-/// `16.0 GT/s PCIe` as a generation; the kernel's `Unknown` is absent.
+/// Parses `16.0 GT/s PCIe` as a generation; the kernel's `Unknown` is absent.
 fn generation(source: &dyn Source, path: &str) -> Fact<u8> {
     let text = read::text(source, path);
     if text.get().is_some_and(|text| text.starts_with("Unknown")) {
@@ -190,7 +189,7 @@ fn generation(source: &dyn Source, path: &str) -> Fact<u8> {
     })
 }
 
-/// Lanes; the kernel's 0 and 255 mean that it does not know.
+/// Reads the number of lanes; the kernel's 0 and 255 mean unknown.
 fn width(source: &dyn Source, path: &str) -> Fact<u8> {
     match read::number::<u8>(source, path) {
         Fact::Read(0 | 255) => Fact::Absent,
@@ -200,7 +199,7 @@ fn width(source: &dyn Source, path: &str) -> Fact<u8> {
     }
 }
 
-/// An `aer_dev_*` file: its `TOTAL_…` line, and the kinds that occurred.
+/// Reads an `aer_dev_*` file: its `TOTAL_…` line, and the kinds that occurred.
 fn counted(source: &dyn Source, path: &str, severity: PcieSeverity) -> Fact<(u64, Vec<PcieError>)> {
     let text = match read::whole(source, path) {
         Ok(text) => text,

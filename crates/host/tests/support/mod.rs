@@ -1,4 +1,4 @@
-//! Machines made for tests, and sources that watch how they are read.
+//! Machines made for tests, and sources that record how they are read.
 
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 #![allow(clippy::unwrap_used)] // clippy knows tests by their attribute alone
@@ -12,19 +12,19 @@ use iodyno_host::{AdminRead, Captured, Source};
 use iodyno_model::BackingFile;
 use serde_json::{Value, json};
 
-/// A captured machine, entry by entry.
+/// Builder of a captured machine, entry by entry.
 #[derive(Clone, Default)]
 pub struct Machine(pub BTreeMap<String, Value>);
 
 impl Machine {
-    /// The machine of the lab: four drives, two behind a switch, one link degraded.
+    /// The lab's machine: four drives, two behind a switch, one link degraded.
     pub fn lab() -> Self {
         let text = std::fs::read(lab_file()).unwrap();
         Self(serde_json::from_slice(&text).unwrap())
     }
 
-    /// A drive behind a VMD controller, which has a PCI domain of its own; with
-    /// it where the drive is.
+    /// A drive behind a VMD controller, which has its own PCI domain; also returns the drive's
+    /// path.
     pub fn vmd() -> (Self, String) {
         let vmd = "/sys/devices/pci0000:80/0000:80:05.5";
         let port = format!("{vmd}/pci10000:e0/10000:e0:02.0");
@@ -45,7 +45,7 @@ impl Machine {
         self
     }
 
-    /// Files of a folder, as pairs of name and text.
+    /// Adds files of a folder, as pairs of name and text.
     pub fn folder(mut self, path: &str, files: &[(&str, &str)]) -> Self {
         for (name, text) in files {
             self = self.file(&format!("{path}/{name}"), text);
@@ -79,7 +79,7 @@ impl Machine {
         self
     }
 
-    /// A block device at `real`, listed in /sys/block where it is no partition.
+    /// Adds a block device at `real`, listed in /sys/block unless it is a partition.
     pub fn block(self, real: &str, dev: &str, sectors: u64) -> Self {
         let name = real.rsplit('/').next().unwrap();
         self.folder(real, &[("dev", dev), ("size", &sectors.to_string())])
@@ -93,7 +93,7 @@ impl Machine {
         self.folder(&real, &[("dev", dev), ("size", &size), ("partition", "1")])
     }
 
-    /// A PCI function at `real`, with sysfs' link attributes.
+    /// Adds a PCI function at `real`, with sysfs's link attributes.
     pub fn pci(self, real: &str, class: &str, speed: &str, width: &str) -> Self {
         let address = real.rsplit('/').next().unwrap();
         self.link(&format!("/sys/bus/pci/devices/{address}"), real).folder(
@@ -112,7 +112,7 @@ impl Machine {
         )
     }
 
-    /// An NVMe controller below the PCI function at `function`.
+    /// Adds an NVMe controller below the PCI function at `function`.
     pub fn controller(self, function: &str, name: &str, state: &str) -> Self {
         let real = format!("{function}/nvme/{name}");
         self.link(&format!("/sys/class/nvme/{name}"), &real).folder(
@@ -140,7 +140,7 @@ pub fn lab_file() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/links.json")
 }
 
-/// A source that writes down what is asked of it.
+/// A source that records what is requested of it.
 pub struct Watched<S> {
     pub source: S,
     pub reads: Mutex<Vec<String>>,
@@ -186,7 +186,7 @@ impl<S: Source> Source for Watched<S> {
     }
 }
 
-/// The same numbers each time (xorshift64).
+/// Deterministic numbers (xorshift64).
 pub struct Numbers(pub u64);
 
 impl Numbers {
@@ -202,7 +202,7 @@ impl Numbers {
     }
 }
 
-/// A root port, and the drive below it.
+/// Root port and the drive below it.
 pub const ROOT: &str = "/sys/devices/pci0000:00/0000:00:01.0";
 pub const DRIVE: &str = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
 

@@ -1,4 +1,4 @@
-//! Files of figures: TOML.
+//! Reads files of figures in TOML.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use toml::Spanned;
 
 use super::Raw;
 
-/// What its first line says.
+/// Value of `format` in the first line.
 const FORMAT: &str = "iodyno.figures/1";
 
-/// Where and what is wrong with a file.
+/// Error in a file, with its line.
 pub(super) struct Wrong {
     pub(super) line: Option<usize>,
     pub(super) what: String,
@@ -29,8 +29,8 @@ struct File {
     figure: Vec<Spanned<BTreeMap<String, toml::Value>>>,
 }
 
-/// Its rows, each with what is stated for all; `None` where `text` is no such
-/// file, else where and what is wrong with it.
+/// Returns the rows of a file, each completed with the shared environment; `None` if `text` is not
+/// such a file.
 pub(super) fn read(text: &str) -> Option<Result<Vec<Raw>, Wrong>> {
     if !text.contains(FORMAT) {
         return None;

@@ -1,5 +1,5 @@
-//! Figures that others published: files of figures (TOML), CSV, and tables
-//! pasted from a page. docs/howto/import.md describes them.
+//! Reads published figures: files of figures (TOML), CSV, and tables pasted from a page. See
+//! docs/howto/import.md.
 
 mod document;
 mod quantity;
@@ -10,32 +10,32 @@ use iodyno_model::{Measurement, Stated};
 
 use super::findings::Problem;
 
-/// Figures, row by row.
+/// Imported figures.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figures {
-    /// The rows, in their order.
+    /// Rows, in their order.
     pub rows: Vec<Row>,
-    /// What could not be read, and where.
+    /// Problems, and where they are.
     pub problems: Vec<Problem>,
 }
 
-/// A measurement as its author tells it, and what is stated of where it was made.
+/// A published measurement, and what its author states of the machine and drives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Where.
+    /// Machine and drives.
     pub stated: Stated,
-    /// What. Its targets are not known, and its blocks not yet marked.
+    /// Results. The targets are unknown, and the blocks not yet marked.
     pub measurement: Measurement,
 }
 
-/// A row before it is understood: names of columns with what stands in them.
+/// A raw row: column headings and their cells.
 struct Raw {
     line: usize,
     cells: Vec<(String, String)>,
 }
 
-/// The figures in `text`; `None` where it is neither a file of figures nor a
-/// table of workloads with their rates. `name` is what problems call it.
+/// Reads the figures in `text`; `None` if it is neither a file of figures nor a table of workloads
+/// and rates. `name` is used in problems.
 pub fn figures(name: &str, text: &str) -> Option<Figures> {
     let raws = match document::read(text) {
         Some(Ok(raws)) => raws,

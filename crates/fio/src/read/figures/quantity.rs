@@ -1,8 +1,8 @@
-//! Numbers with units as people print them, and what their rounding hides.
+//! Parses numbers with units as printed for people, with their rounding intervals.
 
 use iodyno_model::{Estimate, Spread};
 
-/// A rate of I/Os: `343k`, `3M`, `1,000,000`, `780 K IOPS`. Per second.
+/// Parses IOPS: `343k`, `3M`, `1,000,000`, `780 K IOPS`.
 pub(super) fn iops(text: &str) -> Result<Estimate, String> {
     let (number, unit) = parts(text)?;
     let unit = unit.trim_end_matches("IOPS").trim_end_matches("iops").trim();
@@ -15,8 +15,8 @@ pub(super) fn iops(text: &str) -> Result<Estimate, String> {
     number.scaled(scale)
 }
 
-/// Bytes per second: `1660 MB/s`, `1.6GiB/s`; `unit` is the column's where the
-/// cell has none.
+/// Parses bytes per second: `1660 MB/s`, `1.6GiB/s`; `unit` is the column's, used if the cell has
+/// none.
 pub(super) fn bytes_per_s(text: &str, unit: &str) -> Result<Estimate, String> {
     let (number, own) = parts(text)?;
     let unit = if own.is_empty() { unit } else { own };
@@ -38,7 +38,7 @@ pub(super) fn bytes_per_s(text: &str, unit: &str) -> Result<Estimate, String> {
     number.scaled(scale)
 }
 
-/// A time in ns: `85 us`, `1.2 ms`; `unit` is the column's.
+/// Parses a time: `85 us`, `1.2 ms`; `unit` is the column's. In ns.
 pub(super) fn time_ns(text: &str, unit: &str) -> Result<Estimate, String> {
     let (number, own) = parts(text)?;
     let unit = if own.is_empty() { unit } else { own };
@@ -52,14 +52,14 @@ pub(super) fn time_ns(text: &str, unit: &str) -> Result<Estimate, String> {
     number.scaled(scale)
 }
 
-/// A number and how many digits stand behind its point.
+/// A number and its count of decimals.
 struct Number {
     value: f64,
     decimals: i32,
 }
 
 impl Number {
-    /// Times `scale`, with the bounds that rounding leaves.
+    /// Multiplies by `scale`, with the bounds that rounding leaves.
     fn scaled(&self, scale: f64) -> Result<Estimate, String> {
         let half = scale / 2.0 / 10_f64.powi(self.decimals);
         let value = self.value * scale;
@@ -71,12 +71,12 @@ impl Number {
     }
 }
 
-/// The number at the start of `text`, and what stands behind it.
+/// Splits `text` into the number at its start and the rest.
 fn parts(text: &str) -> Result<(Number, &str), String> {
     let text = text.trim().trim_start_matches(['~', '≈']).trim_start();
     let end = text.find(|c: char| !(c.is_ascii_digit() || ".,_".contains(c))).unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
-    // `1,654,000` groups by thousands; `3,5` is a fraction in half of Europe, and nobody knows.
+    // `1,654,000` groups thousands; `3,5` is a decimal comma in half of Europe, hence ambiguous.
     let grouped = number
         .split(',')
         .skip(1)

@@ -1,4 +1,4 @@
-//! A row understood: its columns, whatever they are called.
+//! Interprets the columns of a row by their headings.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +11,36 @@ use super::quantity::{bytes_per_s, iops, time_ns};
 use super::{Raw, Row};
 use crate::read::workload::workload;
 
-/// What a column holds.
+/// Meaning of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Column {
-    /// What the row is called.
+    /// Name of the row.
     Name,
-    /// fio's options, as a job or command line has them.
+    /// fio's options, as in a job file or command line.
     Workload,
     /// One of fio's options.
     Option(&'static str),
-    /// A figure: of one side of a mix, or of all that the row did; in the unit of the heading.
+    /// A figure of one direction of a mix, or of the whole row; unit from the heading.
     Figure { quantity: Quantity, side: Option<Direction>, unit: String },
-    /// What else tells rows apart, by the name that it gets among the options.
+    /// Another condition that distinguishes rows, by its name among the options.
     Condition(&'static str),
     /// Model of the drives.
     Model,
-    /// Their link.
+    /// PCIe link of the drives.
     Link,
-    /// What the blocks held.
+    /// Content of the blocks.
     Blocks,
-    /// The card that they were behind.
+    /// Card that the drives are attached to.
     Behind,
-    /// How many there were.
+    /// Number of drives.
     Drives,
-    /// What was made of them.
+    /// Layer on top of the drives (RAID).
     Layer,
-    /// Who measured: `fio 3.36`.
+    /// Program that measured: `fio 3.36`.
     Tool,
 }
 
-/// What a figure is of.
+/// Quantity of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quantity {
     /// I/Os per second.
@@ -49,13 +49,13 @@ pub(super) enum Quantity {
     Bandwidth,
     /// Mean latency.
     Latency,
-    /// The percentile of the latencies, in percent.
+    /// Latency percentile, in percent.
     Percentile(f64),
 }
 
-/// What the heading `text` names; `None`: something that is not read. A unit
-/// stands behind the name or in brackets: `bandwidth (MB/s)`, `BW MiB/s`, `MB/s`.
-/// `read` or `write` in front of a figure or behind it is a side of a mix.
+/// Parses the heading `text`; `None` if it is not used. A unit follows the name or is in brackets:
+/// `bandwidth (MB/s)`, `BW MiB/s`, `MB/s`. `read` or `write` before or after a quantity is one
+/// direction of a mix.
 pub(super) fn column(text: &str) -> Option<Column> {
     let text = text.replace('_', " ");
     let text = text.trim();
@@ -63,7 +63,7 @@ pub(super) fn column(text: &str) -> Option<Column> {
         Some((name, unit)) => (name.trim(), unit.trim_end_matches([')', ']']).trim()),
         None => match text.rsplit_once(' ') {
             Some((name, unit)) if is_unit(unit) => (name.trim(), unit),
-            // A unit alone says what it is of.
+            // A unit alone implies its quantity.
             _ if is_unit(text) => ("", text),
             _ => (text, ""),
         },
@@ -102,7 +102,7 @@ fn is_unit(text: &str) -> bool {
     text.ends_with("B/s") || ["us", "ms", "µs", "μs"].contains(&text)
 }
 
-/// The side of a mix that a heading names, and what is left of it.
+/// Direction that a heading names, and the rest of the heading.
 fn side(name: &str) -> (Option<Direction>, &str) {
     let sides = [("read", Direction::Read), ("write", Direction::Write)];
     let found = sides.into_iter().find_map(|(word, direction)| {
@@ -113,7 +113,7 @@ fn side(name: &str) -> (Option<Direction>, &str) {
     found.unwrap_or((None, name))
 }
 
-/// What a heading without its side is of; of a unit alone what that measures.
+/// Quantity of a heading without its direction; a unit alone implies it.
 fn quantity(name: &str, unit: &str) -> Option<Quantity> {
     Some(match name {
         "iops" => Quantity::Iops,
@@ -128,18 +128,18 @@ fn quantity(name: &str, unit: &str) -> Option<Quantity> {
     })
 }
 
-/// The row; an error says which cell is wrong and how.
+/// Interprets a row; errors name the cell and the problem.
 pub(super) fn row(raw: Raw) -> Result<Row, String> {
     let mut options: BTreeMap<String, String> = BTreeMap::new();
     let mut stated = Stated::default();
     let mut tool = "figures".to_owned();
     let mut name = String::new();
     let mut sides: BTreeMap<Option<Direction>, DirectionResult> = BTreeMap::new();
-    // What a table leaves out it marks.
+    // Markers for empty cells.
     let blank = |cell: &str| ["", "-", "–", "n/a"].contains(&cell);
     for (heading, cell) in raw.cells.iter().filter(|(_, cell)| !blank(cell)) {
         let Some(column) = column(heading) else {
-            // A table may tell more than is asked for.
+            // Unknown columns are ignored.
             continue;
         };
         let placed = |what: String| format!("{heading}: {what}");
@@ -190,7 +190,7 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
     Ok(Row { stated, measurement })
 }
 
-/// Adds a figure to what is known of a side.
+/// Adds a figure to the result of a direction.
 fn state(
     result: &mut DirectionResult,
     quantity: Quantity,
@@ -213,8 +213,7 @@ fn state(
     Ok(())
 }
 
-/// What the row says of each direction. Beside the sides of a mix, what both came to
-/// says nothing more.
+/// Results of each direction. The total is dropped if a mix has figures per direction.
 fn total(
     mut sides: BTreeMap<Option<Direction>, DirectionResult>,
     rw: Option<&str>,
@@ -229,7 +228,7 @@ fn total(
     if let Some(other) = sides.values().map(|of| of.direction).find(|of| !is_done(*of)) {
         return Err(format!("a {} figure of rw={}", other.name(), rw.unwrap_or_default()));
     }
-    // One follows from the other where all blocks are of a size.
+    // With a single block size IOPS and bandwidth follow from each other.
     let bs = bs.filter(|bs| *bs > 0).map(|bs| bs as f64);
     let scaled = |of: Option<Estimate>, by: Option<f64>| Some(of?.scaled(by?));
     let mut total: Vec<DirectionResult> = sides.into_values().collect();

@@ -1,10 +1,10 @@
-//! CSV, and tables as pages and mails hold them.
+//! Reads CSV, and tables as in pages and mails.
 
 use super::Raw;
 use super::row::{Column, Quantity, column};
 
-/// The rows of the first table in `text` whose heading names a workload and a
-/// rate; `None` where there is none.
+/// Returns the rows of the first table in `text` whose heading has a workload and a rate; `None` if
+/// there is none.
 pub(super) fn read(text: &str) -> Option<Vec<Raw>> {
     let lines: Vec<&str> = text.lines().collect();
     let (start, split, heading) = lines.iter().enumerate().find_map(|(at, line)| {
@@ -17,7 +17,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Raw>> {
     })?;
     let rows = lines.iter().enumerate().skip(start + 1).map_while(|(at, line)| {
         let cells = split.cells(line);
-        // A table ends with the first line that is not one of its own.
+        // A table ends at the first line that is not a row.
         (!line.trim().is_empty() && cells.len() > 1).then_some((at, cells))
     });
     let rows = rows.filter(|(_, cells)| !is_rule(cells)).map(|(at, cells)| {
@@ -27,10 +27,10 @@ pub(super) fn read(text: &str) -> Option<Vec<Raw>> {
     Some(rows.collect())
 }
 
-/// How a line is parted into cells.
+/// Way to split a line into cells.
 #[derive(Debug, Clone, Copy)]
 enum Split {
-    /// `| a | b |`, as Markdown and psql do.
+    /// `| a | b |`, as in Markdown and psql.
     Bars,
     Csv(u8),
     /// At tabs, and at two spaces or more.
@@ -74,7 +74,7 @@ fn is_heading(cells: &[String]) -> bool {
         })
 }
 
-/// `---|:--:` below a heading.
+/// True for a rule such as `---|:--:` below a heading.
 fn is_rule(cells: &[String]) -> bool {
     cells.iter().all(|cell| cell.chars().all(|c| "-:=+ ".contains(c)))
 }

@@ -1,4 +1,4 @@
-//! Rows of histogram logs: `time, direction, bs, bin 0, bin 1, …`.
+//! Parses rows of histogram logs: `time, direction, bs, bin 0, bin 1, …`.
 
 use iodyno_model::Histogram;
 
@@ -31,9 +31,8 @@ impl BinsRow {
     }
 }
 
-/// fio's bins, of which `log_hist_coarseness` joins 2, 4, 8 … to one: their
-/// number tells the coarseness, and the version with its unit. What a joined
-/// bin holds counts in its middle.
+/// Builds a histogram from fio's bins, of which `log_hist_coarseness` joins 2, 4, 8 …: their number
+/// gives the coarseness, and the version with its unit. A joined bin counts at its middle.
 fn histogram(counts: &[u64]) -> Option<Histogram> {
     const COARSEST: u32 = 6;
     let of = |bins: usize, unit: Unit| {
@@ -41,7 +40,7 @@ fn histogram(counts: &[u64]) -> Option<Histogram> {
     };
     let (unit, coarse) = of(29 * 64, Unit::Ns).or_else(|| of(19 * 64, Unit::Us))?;
     let total = counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count))?;
-    // fio has written what stood in its memory.
+    // fio has been seen writing uninitialized memory.
     if total > MOST {
         return None;
     }

@@ -1,17 +1,16 @@
-//! Windows of equal length over time.
+//! Time windows of equal length.
 
-/// What was done in a window. Amounts of windows that lie across are shared
-/// out by time, so they are not whole.
+/// I/O done in a window. Amounts that span windows are divided by time, so they are not integers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Cell {
     pub(super) ios: f64,
     pub(super) bytes: f64,
     pub(super) latency_sum_ns: f64,
-    /// How many latencies, or means of them.
+    /// Number of latencies, or of means.
     pub(super) latency_count: f64,
-    /// A log of I/Os ended before, and others of the same job did not.
+    /// True if the IOPS log ended before other logs of the same job.
     pub(super) ios_missing: bool,
-    /// The same of a log of bytes.
+    /// The same for the bandwidth log.
     pub(super) bytes_missing: bool,
 }
 
@@ -26,9 +25,9 @@ impl Cell {
     }
 }
 
-/// A value that windows of time hold, and that can be joined with the next one.
+/// Content of a window that can be joined with the next one's.
 pub(super) trait Join: Default {
-    /// Takes over what `next` holds.
+    /// Adds the content of `next`.
     fn join(&mut self, next: Self);
 }
 
@@ -44,13 +43,12 @@ impl Join for iodyno_model::Histogram {
     }
 }
 
-/// Windows from time 0 on, at most `LIMIT`: where there would be more, two
-/// become one.
+/// Windows from time 0 on, at most `LIMIT`: beyond that, pairs of windows are joined.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Grid<T, const LIMIT: usize> {
     pub(super) width_ns: u64,
     pub(super) cells: Vec<T>,
-    /// End of what was added, ns.
+    /// End of the added data, ns.
     pub(super) end_ns: u64,
 }
 
@@ -59,7 +57,7 @@ impl<T: Join, const LIMIT: usize> Grid<T, LIMIT> {
         Self { width_ns, cells: Vec::new(), end_ns: 0 }
     }
 
-    /// The window that holds the time `ns`.
+    /// Window that contains the time `ns`.
     pub(super) fn at(&mut self, ns: u64) -> &mut T {
         while ns / self.width_ns >= LIMIT as u64 {
             self.widen();
@@ -80,14 +78,14 @@ impl<T: Join, const LIMIT: usize> Grid<T, LIMIT> {
         }
     }
 
-    /// Makes windows at least `width_ns` long.
+    /// Joins windows until they are at least `width_ns` long.
     pub(super) fn widen_to(&mut self, width_ns: u64) {
         while self.width_ns < width_ns {
             self.widen();
         }
     }
 
-    /// Adds all windows of `other`, each to that which holds its middle.
+    /// Adds all windows of `other`, each to the window that contains its middle.
     pub(super) fn merge(&mut self, mut other: Self) {
         self.widen_to(other.width_ns);
         other.widen_to(self.width_ns);
@@ -100,7 +98,7 @@ impl<T: Join, const LIMIT: usize> Grid<T, LIMIT> {
 }
 
 impl<const LIMIT: usize> Grid<Cell, LIMIT> {
-    /// Adds what was done from `from_ns` to `to_ns`, at an even rate.
+    /// Adds an amount done from `from_ns` to `to_ns`, at a constant rate.
     pub(super) fn spread(&mut self, from_ns: u64, to_ns: u64, amount: &Cell) {
         let length = to_ns.saturating_sub(from_ns).max(1) as f64;
         self.at(to_ns.saturating_sub(1));
@@ -113,7 +111,7 @@ impl<const LIMIT: usize> Grid<Cell, LIMIT> {
         self.end_ns = self.end_ns.max(to_ns);
     }
 
-    /// The window `n`; `None` behind the last one.
+    /// Window `n`; `None` after the last one.
     pub(super) fn cell(&self, n: usize) -> Option<Cell> {
         self.cells.get(n).copied()
     }

@@ -1,4 +1,4 @@
-//! The logs of a run, job after job, as series.
+//! Combines the logs of a run, job by job, into series.
 
 use std::io::{self, BufRead};
 
@@ -11,69 +11,69 @@ use super::Kind;
 use super::grid::Cell;
 use super::reduce::{Gather, Known, Latencies, Rates, Reduced, reduce};
 
-/// The logs of the jobs of a run, on the way to series. Jobs are read one
-/// after the other, so that the logs of one are held at a time.
+/// Accumulates the logs of a run's jobs. Jobs are read one after the other, so that only one job's
+/// logs are in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     known: Known,
-    /// Directions are reported as one.
+    /// Directions are reported as one (unified).
     together: bool,
-    /// Windows of all logs of rates, ns: those of the first one.
+    /// Window length of all rate logs, ns: that of the first one.
     width_ns: Option<u64>,
     job: Vec<(Kind, Reduced)>,
     sums: [Option<Sum>; 3],
 }
 
-/// What all jobs did in one direction.
+/// Results of all jobs in one direction.
 #[derive(Debug)]
 struct Sum {
     rates: Rates,
     ios_known: bool,
     bytes_known: bool,
-    /// Each I/O was counted.
+    /// Every I/O was counted.
     counted: bool,
-    /// Which latencies the windows have.
+    /// Kind of latencies in the windows.
     window_kind: LatencyKind,
-    /// Latencies over time, and which.
+    /// Latencies over time and their kind.
     latencies: Option<(LatencyKind, Latencies)>,
-    /// All latencies by kind, where every job has a row for each I/O.
+    /// All latencies by kind, if every job has a row for each I/O.
     whole: Option<[Histogram; 3]>,
 }
 
-/// What is told of a log that was read.
+/// Remarks on a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Remarks {
-    /// Line of the first row that is none, from 1, and how many are.
+    /// Line of the first invalid row, from 1, and the number of invalid rows.
     pub(crate) damage: Option<(usize, usize)>,
-    /// There is no row in it.
+    /// The log has no rows.
     pub(crate) empty: bool,
-    /// Its latencies are taken for ns, because it does not tell.
+    /// Latencies are assumed to be in ns: the log does not tell.
     pub(crate) unit_assumed: bool,
 }
 
-/// What logs say of a run.
+/// Results of a run from its logs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Series {
-    /// With rates, latencies and series; counts where each I/O has a row.
+    /// With rates, latencies and series; counts if each I/O has a row.
     pub(crate) results: Vec<DirectionResult>,
     /// End of the last window, ns.
     pub(crate) duration_ns: u64,
 }
 
 impl Jobs {
-    /// With `together` all directions make one, [`Direction::Mixed`].
+    /// With `together` all directions are merged into [`Direction::Mixed`].
     pub(crate) fn new(known: Known, together: bool) -> Self {
         Self { known, together, ..Self::default() }
     }
 
-    /// Reads a log of a job; those of one job in the order of [`Kind::rank`].
+    /// Reads a log of a job; the logs of a job come in the order of [`Kind::rank`].
     pub(crate) fn read(
         &mut self,
         kind: Kind,
         all_jobs: bool,
         input: impl BufRead,
     ) -> io::Result<Remarks> {
-        // One kind of latencies over time is enough.
+        // One kind of latencies over time suffices.
         let kept = |(_, log): &(Kind, Reduced)| log.latencies.iter().any(Option::is_some);
         let gather = Gather {
             all_jobs,
@@ -90,7 +90,7 @@ impl Jobs {
         Ok(Remarks { damage, empty, unit_assumed })
     }
 
-    /// All logs of a job were read.
+    /// Ends a job: all of its logs were read.
     pub(crate) fn end_job(&mut self) {
         let mut job = std::mem::take(&mut self.job);
         for direction in 0..3 {
@@ -102,7 +102,7 @@ impl Jobs {
         }
     }
 
-    /// What the logs say.
+    /// Returns the results of all jobs.
     pub(crate) fn series(mut self) -> Series {
         self.end_job();
         let ends = self.sums.iter().flatten().map(Sum::end_ns);
@@ -114,7 +114,7 @@ impl Jobs {
     }
 }
 
-/// What the logs of a job say of a direction.
+/// Combines the logs of a job for one direction.
 fn of_direction(job: &mut [(Kind, Reduced)], direction: usize) -> Option<Sum> {
     let latencies = job.iter_mut().find_map(|(kind, log)| match *kind {
         Kind::Latency(kind) | Kind::Bins(kind) => Some((kind, log.latencies[direction].take()?)),
@@ -157,7 +157,7 @@ fn of_direction(job: &mut [(Kind, Reduced)], direction: usize) -> Option<Sum> {
     let usual = ios.as_ref().map_or(0.0, |grid| {
         grid.cells.iter().map(|cell| cell.ios).sum::<f64>() / grid.cells.len().max(1) as f64
     });
-    // A log may end one window before the others do, or a few ms behind that.
+    // A log may end a window before the others, or a few ms after it.
     let cell = |grid: &Option<Rates>, n: usize| {
         let half_ns = (n as u64).saturating_mul(rates.width_ns).saturating_add(rates.width_ns / 2);
         let reached = |grid: &&Rates| grid.end_ns >= half_ns || rates.end_ns < half_ns;
@@ -167,7 +167,7 @@ fn of_direction(job: &mut [(Kind, Reduced)], direction: usize) -> Option<Sum> {
         .map(|n| {
             let latency = cell(latency, n).unwrap_or_default();
             let (count, moved) = (cell(ios, n), cell(bytes, n));
-            // A mean counts for as many I/Os as there were, where that is known.
+            // A mean is weighted by the number of I/Os, if known.
             let counts_for = count.map_or(usual, |cell| cell.ios);
             let weighted = means && counts_for > 0.0 && latency.latency_count > 0.0;
             let weight = if weighted { counts_for / latency.latency_count } else { 1.0 };
@@ -193,7 +193,7 @@ fn of_direction(job: &mut [(Kind, Reduced)], direction: usize) -> Option<Sum> {
 }
 
 impl Sum {
-    /// Adds what another job did.
+    /// Adds another job.
     fn add(&mut self, job: Self) {
         self.ios_known &= job.ios_known;
         self.bytes_known &= job.bytes_known;
@@ -208,7 +208,7 @@ impl Sum {
         };
         match (&mut self.latencies, job.latencies) {
             (Some((kind, all)), Some((same, job))) if *kind == same => all.merge(job),
-            // Latencies of some jobs are not those of all.
+            // Latencies of some jobs do not represent all.
             (all, _) => *all = None,
         }
     }
@@ -241,7 +241,7 @@ impl Sum {
         result.bandwidth = rate(&result.series, |window| window.bytes);
         let mut whole = self.whole.unwrap_or_default();
         if let Some((kind, latencies)) = self.latencies {
-            // Windows of a histogram log hold every I/O.
+            // Windows of a histogram log contain every I/O.
             if whole[kind as usize].count() == 0 {
                 latencies.cells.iter().for_each(|cell| whole[kind as usize].merge(cell));
             }
@@ -262,7 +262,7 @@ impl Sum {
 
     fn rate_series(&self, end_ns: u64) -> RateSeries {
         let width_ns = self.rates.width_ns;
-        // Whole numbers whose sums stay right.
+        // Round such that sums stay exact.
         let whole = |sum: &mut f64, amount: f64| {
             let before = sum.round();
             *sum += amount;
@@ -289,7 +289,7 @@ impl Sum {
                 temperature_c: None,
             });
         }
-        // The few ms by which the last window is late are none of their own.
+        // A few ms of lateness of the last window are no window of their own.
         if let [.., before, last] = windows.as_mut_slice()
             && last.duration_ns < width_ns / 2
         {
@@ -306,7 +306,7 @@ impl Sum {
     }
 }
 
-/// The rate over all windows in which it is known.
+/// Mean rate over all windows in which it is known.
 fn rate(series: &RateSeries, amount: fn(&Window) -> Option<u64>) -> Option<Estimate> {
     let known =
         series.windows().iter().filter_map(|window| Some((amount(window)?, window.duration_ns)));

@@ -1,23 +1,23 @@
-//! What is not written in a log: whether its rows are I/Os or windows, and in
-//! which unit its latencies are.
+//! Infers what a log does not state: whether its rows are I/Os or windows, and the unit of its
+//! latencies.
 
 use super::row::Row;
 use super::{Kind, reduce::Known};
 use crate::read::latency::Unit;
 
-/// Rows at the beginning of a log that are looked at.
+/// Number of rows at the beginning that are examined.
 pub(super) const LOOKED_AT: usize = 1024;
-/// Times above this are of the clock (2001 and later), not since the start.
+/// Times above this are wall-clock times (2001 and later), not relative to the start.
 pub(super) const EPOCH_MS: u64 = 1_000_000_000_000;
 
-/// What the first rows of a log tell of all of them.
+/// Format of a log inferred from its first rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Nature {
-    /// Length of a window, ms; `None`: each row is an I/O.
+    /// Length of a window, ms; `None` if each row is an I/O.
     pub(super) window_ms: Option<u64>,
     /// Time 0 of the log, ms.
     pub(super) origin_ms: u64,
-    /// The unit of latencies; `None`: it could be either.
+    /// Unit of latencies; `None` if ambiguous.
     pub(super) unit: Option<Unit>,
 }
 
@@ -38,8 +38,8 @@ impl Nature {
     }
 }
 
-/// Whether rows are windows. They have no block size then; up to fio 2.2.10
-/// rates were logged every 500 ms even where nothing was asked for, with one.
+/// True if rows are windows (averages). They have no block size then; fio up to 2.2.10 logged rates
+/// every 500 ms by default, with a block size.
 fn averaged(kind: Kind, rows: &[Row], known: &Known) -> bool {
     if rows.iter().all(|row| row.bs == 0) {
         return true;
@@ -54,7 +54,7 @@ fn averaged(kind: Kind, rows: &[Row], known: &Known) -> bool {
     }
 }
 
-/// Times between rows of one direction, ms, growing.
+/// Intervals between rows of one direction, ms, ascending.
 fn steps_ms(rows: &[Row]) -> Vec<u64> {
     let mut last: [Option<u64>; 3] = [None; 3];
     let mut steps = Vec::new();
@@ -68,20 +68,20 @@ fn steps_ms(rows: &[Row]) -> Vec<u64> {
     steps
 }
 
-/// fio 2 logged us, fio 3 logs ns.
+/// Unit of latencies: us in fio 2, ns in fio 3.
 fn unit(rows: &[Row], known: &Known, epoch: bool) -> Option<Unit> {
-    /// No I/O takes less, ns: not even the clock can be read twice in it.
+    /// Shortest possible I/O, ns: less than reading the clock twice.
     const SHORTEST_NS: u64 = 20;
     if let Some(version) = known.version {
         return Some(if version < (2, 99) { Unit::Us } else { Unit::Ns });
     }
-    // Priorities are logged from fio 3.18 on: in six columns, in hexadecimal,
-    // or in the fifth one, which was an offset before.
+    // Priorities are logged since fio 3.18: in six columns, in hexadecimal, or in the fifth column,
+    // which was an offset before.
     let priority = |row: &Row| row.columns >= 6 || row.hex || row.columns == 5 && row.fifth == 0;
     if !rows.is_empty() && rows.iter().all(priority) {
         return Some(Unit::Ns);
     }
-    // No I/O began before the log did: times in us would be too long.
+    // No I/O began before the log did, so latencies in us would be too long.
     let too_long = |row: &Row| row.value / 1000 > row.time_ms.saturating_add(10);
     if !epoch && rows.iter().any(too_long) {
         return Some(Unit::Ns);

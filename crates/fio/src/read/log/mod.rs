@@ -1,7 +1,7 @@
-//! fio's logs: `write_bw_log`, `write_iops_log`, `write_lat_log`, `write_hist_log`.
+//! Reads fio's logs: `write_bw_log`, `write_iops_log`, `write_lat_log`, `write_hist_log`.
 //!
-//! A log is read once, row by row, and reduced to windows of time as it is
-//! read: a log of a gigabyte takes no more memory than a short one.
+//! A log is read once, row by row, and reduced to time windows on the way: a log of a gigabyte
+//! takes no more memory than a short one.
 
 mod bins;
 mod grid;
@@ -16,22 +16,22 @@ pub(super) use jobs::{Jobs, Remarks, Series};
 pub(super) use reduce::Known;
 pub(super) use row::looks_like_log;
 
-/// What a log is about.
+/// Quantity in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// KiB/s.
     Bandwidth,
-    /// I/Os per second; of each I/O 1.
+    /// I/Os per second; 1 in a row of a single I/O.
     Iops,
     /// ns, in fio 2 us.
     Latency(LatencyKind),
-    /// Counts of latencies by fio's bins.
+    /// Counts of latencies in fio's bins.
     Bins(LatencyKind),
 }
 
 impl Kind {
-    /// In which order the logs of a job are read: what tells most about rates,
-    /// then what tells most about latencies.
+    /// Order in which the logs of a job are read: the most informative of rates first, then of
+    /// latencies.
     pub(super) const fn rank(self) -> u8 {
         use LatencyKind::{Completion, Submission, Total};
         match self {
@@ -47,20 +47,20 @@ impl Kind {
     }
 }
 
-/// What the name of a log says: `STEM_bw.1.log`, of another host `STEM_bw.1.log.HOST`.
+/// Parsed file name of a log: `STEM_bw.1.log`, of another host `STEM_bw.1.log.HOST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogName {
-    /// What `write_bw_log` was given, without its folders.
+    /// Value of `write_bw_log` without its folders.
     pub(super) stem: String,
     pub(super) kind: Kind,
-    /// The job, from 1; `None`: of all jobs (`per_job_logs=0`).
+    /// Job number, from 1; `None` for all jobs (`per_job_logs=0`).
     pub(super) job: Option<u32>,
-    /// The host that it ran on; empty where fio had no clients.
+    /// Host of the job; empty without fio clients.
     pub(super) host: String,
 }
 
 impl LogName {
-    /// Takes `file`, without its folder, apart.
+    /// Parses `file`, a name without its folder.
     pub(super) fn parse(file: &str) -> Option<Self> {
         use LatencyKind::{Completion, Submission, Total};
         const KINDS: [(&str, Kind); 8] = [

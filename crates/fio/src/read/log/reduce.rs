@@ -1,4 +1,4 @@
-//! One log, reduced to windows as it is read.
+//! Reduces a log to windows while reading it.
 
 use std::io::{self, BufRead};
 
@@ -12,7 +12,7 @@ use super::row::{Damage, Row, each_line};
 use crate::read::latency::Unit;
 
 const MS_NS: u64 = 1_000_000;
-/// Windows into which rows of single I/Os are gathered, ns.
+/// Window length for rows of single I/Os, ns.
 const GATHERED_NS: u64 = 100 * MS_NS;
 
 /// Windows of rates.
@@ -20,7 +20,7 @@ pub(super) type Rates = Grid<Cell, { RateSeries::LIMIT }>;
 /// Windows of latencies.
 pub(super) type Latencies = Grid<Histogram, { LatencySeries::LIMIT }>;
 
-/// What is known of a log from the report of its run.
+/// Properties of a log known from the report of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Known {
     /// Major and minor version of fio.
@@ -29,35 +29,35 @@ pub(crate) struct Known {
     pub(crate) log_avg_msec: Option<u64>,
 }
 
-/// How the rows of a log are gathered.
+/// How to reduce the rows of a log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gather {
-    /// Rows of several jobs stand one between the other.
+    /// Rows of several jobs are interleaved.
     pub(super) all_jobs: bool,
-    /// All directions are one, the first.
+    /// All directions are merged into the first.
     pub(super) together: bool,
-    /// Latencies over time are kept; they are large.
+    /// Keep latencies over time; they are large.
     pub(super) latencies: bool,
-    /// Windows are as long as those of the other logs of the run, ns.
+    /// Window length of the other logs of the run, ns.
     pub(super) width_ns: Option<u64>,
 }
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Debug, Default)]
 pub(super) struct Reduced {
     /// Windows by direction: read, write, trim.
     pub(super) rates: [Option<Rates>; 3],
-    /// All latencies by direction, where each I/O has a row.
+    /// All latencies by direction, if each I/O has a row.
     pub(super) whole: [Histogram; 3],
-    /// Latencies over time by direction, where they are known to the bin.
+    /// Latencies over time by direction, if known to the bin.
     pub(super) latencies: [Option<Latencies>; 3],
     /// Each I/O has a row.
     pub(super) single: bool,
-    /// Latencies are taken for ns: the log does not tell.
+    /// Latencies are assumed to be in ns: the log does not tell.
     pub(super) unit_assumed: bool,
-    /// What is no row.
+    /// Invalid rows.
     pub(super) damage: Damage,
-    /// There was not one row.
+    /// There are no rows.
     pub(super) empty: bool,
 }
 
@@ -96,11 +96,11 @@ pub(super) fn reduce(
     Ok(Reduced { damage, empty: first.is_empty(), ..state.reduced })
 }
 
-/// Rows on their way into windows.
+/// Adds rows to windows.
 struct Rows {
     kind: Kind,
     all_jobs: bool,
-    /// Latencies over time are kept.
+    /// Keep latencies over time.
     latencies: bool,
     nature: Nature,
     unit: Unit,
@@ -121,7 +121,7 @@ impl Rows {
         };
         Self {
             kind,
-            // Directions that are one stand one between the other, too.
+            // Merged directions are interleaved as well.
             all_jobs: gather.all_jobs || gather.together,
             latencies: gather.latencies && kind != Kind::Latency(LatencyKind::Submission),
             nature,
@@ -180,13 +180,13 @@ impl Rows {
         rates.spread(to_ns.saturating_sub(length_ms.saturating_mul(MS_NS)), to_ns, &amount);
     }
 
-    /// Length of the window that ends at `time_ms`: since the last one, unless
-    /// windows without I/O are left out between them, or it is another job's.
+    /// Length of the window that ends at `time_ms`: the time since the previous one, unless windows
+    /// without I/O were omitted between them, or that belongs to another job.
     fn length_ms(&self, time_ms: u64, window_ms: u64, direction: usize) -> u64 {
         let usual = window_ms.min(time_ms);
         match time_ms.checked_sub(self.last_ms[direction]) {
             None | Some(0) => usual,
-            // What is late covers all of its time; what is left out is whole windows.
+            // A late row covers all of its time; omitted windows are whole ones.
             Some(step) if step >= window_ms.saturating_mul(2) - window_ms / 10 => usual,
             Some(step) if self.all_jobs && step < window_ms / 2 => usual,
             Some(step) => step,
@@ -207,7 +207,7 @@ fn reduce_bins(input: impl BufRead, together: bool) -> io::Result<Reduced> {
                 if row.time_ms > last_ms[row.direction] { last_ms[row.direction] } else { 0 };
             last_ms[row.direction] = row.time_ms;
             let length_ns = (row.time_ms - from_ms).saturating_mul(MS_NS);
-            // Windows of the log are those of the series, but of a second at least.
+            // Use the windows of the log, but at least 1 s.
             let latencies =
                 latencies[row.direction].get_or_insert(Latencies::new(whole_seconds_ns(length_ns)));
             let middle_ms = from_ms + (row.time_ms - from_ms) / 2;
@@ -219,7 +219,7 @@ fn reduce_bins(input: impl BufRead, together: bool) -> io::Result<Reduced> {
     Ok(reduced)
 }
 
-/// The nearest length in whole seconds.
+/// Rounds a length to whole seconds, at least 1.
 fn whole_seconds_ns(length_ns: u64) -> u64 {
     let second_ns = LatencySeries::SHORTEST_NS;
     (length_ns.saturating_add(second_ns / 2) / second_ns).max(1) * second_ns

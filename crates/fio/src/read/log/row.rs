@@ -1,9 +1,8 @@
-//! Rows of a log.
+//! Parses rows of a log.
 
 use std::io::{self, BufRead, Read};
 
-/// What a row says: one I/O, or what is logged of all I/Os in a window
-/// (`log_avg_msec`).
+/// A row: one I/O, or the average of all I/Os in a window (`log_avg_msec`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Row {
     /// End, ms since the start, or since 1970 (`log_unix_epoch`).
@@ -11,16 +10,16 @@ pub(super) struct Row {
     pub(super) value: u64,
     /// 0 read, 1 write, 2 trim.
     pub(super) direction: usize,
-    /// Bytes; 0 of a window.
+    /// Block size, bytes; 0 in a window.
     pub(super) bs: u64,
     pub(super) columns: usize,
-    /// The column behind `bs`: offset or priority, as it happens.
+    /// Column after `bs`: offset or priority.
     pub(super) fifth: u64,
-    /// A column is hexadecimal, as priorities are from fio 3.28 on.
+    /// A column is hexadecimal, as priorities are since fio 3.28.
     pub(super) hex: bool,
 }
 
-/// Rows that were passed over.
+/// Skipped rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Damage {
     /// Line of the first one, from 1.
@@ -29,7 +28,7 @@ pub(super) struct Damage {
 }
 
 impl Row {
-    /// The row in `line`: `time, value, direction, bs` and what else was logged.
+    /// Parses `time, value, direction, bs` and optional columns.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         const MOST: usize = 8;
         let mut columns = Columns::new(line);
@@ -39,7 +38,7 @@ impl Row {
             *values.get_mut(count)? = value;
             count += 1;
         }
-        // With log_window_value=both the largest value stands behind the mean.
+        // With log_window_value=both the maximum follows the mean.
         let both = count >= 6 && values[2] > 2;
         let direction = 2 + usize::from(both);
         let row = Self {
@@ -66,7 +65,7 @@ impl<'a> Columns<'a> {
         Self { rest: line, hex: false }
     }
 
-    /// The next number, `Some(None)` at the end, `None` where there is none.
+    /// Returns the next number, `Some(None)` at the end, `None` if invalid.
     #[expect(clippy::option_option, reason = "the end is no damage")]
     pub(super) fn next(&mut self) -> Option<Option<u64>> {
         while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = self.rest {
@@ -106,14 +105,14 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Calls `take` for each line of `input` that is not empty; what it refuses is damage.
+/// Calls `take` for each non-empty line of `input`; rejected lines count as damage.
 pub(super) fn each_line(
     mut input: impl BufRead,
     mut take: impl FnMut(&[u8]) -> bool,
 ) -> io::Result<Damage> {
-    /// A histogram's row is of 50 kB at most; without an end of line the rest is no log.
+    /// Longest line, bytes: a histogram's row has at most 50 kB.
     const LONGEST: u64 = 1 << 20;
-    /// Where no row has been for so long, none will be: a compressed file has no end.
+    /// Reading stops after this many bytes without a valid row: a compressed file may be endless.
     const LONGEST_WITHOUT: u64 = 1 << 30;
     let mut damage = Damage::default();
     let (mut line, mut number, mut without) = (Vec::new(), 0, 0);
@@ -136,14 +135,14 @@ pub(super) fn each_line(
     }
 }
 
-/// Whether a text that begins like this is a log, whatever it is called.
+/// True if a text that begins like this is a log, whatever its name.
 pub(crate) fn looks_like_log(beginning: &[u8]) -> bool {
     const LOOKED_AT: usize = 8;
     let lines: Vec<&[u8]> = beginning
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
         .collect();
-    // The last one may be cut off.
+    // The last line may be truncated.
     let whole = &lines[..lines.len().saturating_sub(1).max(1).min(lines.len())];
     let rows = whole.iter().take(LOOKED_AT).filter(|line| Row::parse(line).is_some()).count();
     2 * rows > whole.len().min(LOOKED_AT)

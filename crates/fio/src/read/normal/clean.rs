@@ -1,30 +1,30 @@
-//! What mail, web pages, wikis, terminals and log collectors did to a text is
-//! undone, line by line, as far as it is in the way.
+//! Undoes what mail, web pages, wikis, terminals and log collectors did to a text, line by line, as
+//! far as it hinders parsing.
 
 use super::html::{entities, without_tags};
 use super::prefix::behind_prefix;
 
-/// A line, with the number that it has in the text as it came.
+/// A line with its number in the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     /// From 1.
     pub(super) number: usize,
-    /// Without its end.
+    /// Content without the line break.
     pub(super) text: String,
-    /// It has an end: the text is not cut off in it.
+    /// The line has an end: the text is not truncated in it.
     pub(super) ended: bool,
-    /// It is as long as terminals are wide: it may go on in the next one,
-    /// within a word.
+    /// The line is exactly as long as a terminal is wide: it may continue in the next one, within a
+    /// word.
     pub(super) full: bool,
 }
 
-/// How wide terminals are, characters.
+/// Widths of terminals, characters.
 const WIDTHS: [usize; 4] = [80, 100, 120, 132];
 
-/// A longer line is parted, bytes: only pages that somebody made one line of have such.
+/// Longest line, bytes; longer ones are split: only pages put on a single line have them.
 const LONGEST: usize = 256 << 10;
 
-/// Calls `take` for each line of `text`, cleaned.
+/// Calls `take` for each cleaned line of `text`.
 pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
     let quoted_printable = text.contains("=3D");
     let mut last: Option<(Line, Vec<u8>)> = None;
@@ -37,7 +37,7 @@ pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
     };
     let mut before = "";
     for (index, raw) in text.split_inclusive('\n').enumerate() {
-        // Where JSON was taken out there are many empty lines, which say no more than one.
+        // Removed JSON leaves many empty lines, which mean no more than one.
         if raw == "\n" && std::mem::replace(&mut before, raw) == raw {
             continue;
         }
@@ -69,7 +69,7 @@ pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
     last.into_iter().for_each(clean);
 }
 
-/// A line in pieces that are not too long, and whether each has an end.
+/// Splits a line into pieces of limited length, each with whether it has an end.
 fn pieces(line: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -86,12 +86,12 @@ fn pieces(line: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Quoted-printable (RFC 2045) undone, and whether the line goes on in the
-/// next one; `None` where the line is not written so.
+/// Decodes quoted-printable (RFC 2045); also returns whether the line continues in the next one.
+/// `None` if it is not quoted-printable.
 fn decode(line: &str) -> Option<(Vec<u8>, bool)> {
     let mut bytes = Vec::with_capacity(line.len());
     let mut rest = line.as_bytes();
-    // fio's own `usr=20.5%` is no code: whoever codes at all codes each `=`.
+    // fio's own `usr=20.5%` is no code: an encoder encodes every `=`.
     let codes_signs = line.contains("=3D");
     let mut coded = false;
     while let [first, behind @ ..] = rest {
@@ -116,12 +116,12 @@ fn decode(line: &str) -> Option<(Vec<u8>, bool)> {
     coded.then_some((bytes, false))
 }
 
-/// The lines that one line holds: a terminal's carriage returns, line feeds
-/// as JSON and logs write them, and HTML's breaks part them.
+/// Splits a line at a terminal's carriage returns, at escaped line feeds in JSON and logs, and at
+/// HTML's line breaks.
 fn parted(line: &Line, text: &str) -> Vec<Line> {
     let mut text = entities(text);
     if text.contains("\\n") && text.contains("groupid=") {
-        // `"stdout": "…\n…"`: behind its name.
+        // `"stdout": "…\n…"`: after the name.
         let value = text.split_once("\": \"").map_or(text.as_str(), |(_, value)| value);
         text = value.replace("\\r", "").replace("\\n", "\n").replace("\\\"", "\"");
     }
@@ -137,13 +137,13 @@ fn parted(line: &Line, text: &str) -> Vec<Line> {
     pieces.into_iter().enumerate().map(piece).collect()
 }
 
-/// One line without what stands around and between fio's own characters.
+/// Removes what surrounds and separates fio's own characters in a line.
 fn tidy(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut characters = without_escapes(line).into_iter().peekable();
     while let Some(c) = characters.next() {
         match c {
-            // Emphasis, and what Markdown escapes.
+            // Emphasis, and Markdown's escapes.
             '*' | '=' if characters.peek() == Some(&c) => {
                 characters.next();
             }
@@ -160,7 +160,7 @@ fn tidy(line: &str) -> String {
     behind_prefix(&text).to_owned()
 }
 
-/// The characters of a line without a terminal's escape sequences.
+/// Characters of a line without a terminal's escape sequences.
 fn without_escapes(line: &str) -> Vec<char> {
     let mut out = Vec::with_capacity(line.len());
     let mut characters = line.chars().peekable();

@@ -1,4 +1,4 @@
-//! fio's command line or job file in front of its output: what jobs were asked for.
+//! Parses fio's command line or job file before its output: the options of the jobs.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use iodyno_job::syntax::{Environment, OptionTable, Section, parse_command_line, 
 /// Jobs with their options as written, by name.
 pub(super) type Asked = Vec<(String, BTreeMap<String, String>)>;
 
-/// The jobs of a command line.
+/// Parses the jobs of a command line.
 pub(super) fn jobs(text: &str) -> Asked {
     let words = words(text);
     let arguments = words.get(1..).unwrap_or(&[]);
@@ -18,10 +18,10 @@ pub(super) fn jobs(text: &str) -> Asked {
     line.jobs.into_iter().map(options).collect()
 }
 
-/// The jobs of a job file that goes on as long as its lines are of one.
+/// Parses the jobs of a job file, up to the first line that cannot be part of one.
 pub(super) fn jobs_of_file(text: &str) -> Asked {
     let lines = text.lines().map(str::trim).take_while(|line| is_of_file(line));
-    // What only the machine knew that it ran on is not known here.
+    // Variables are known only to the machine it ran on.
     let known: Vec<&str> = lines.filter(|line| !line.contains('$')).collect();
     let elsewhere = |_: &str| Err(std::io::ErrorKind::NotFound.into());
     let environment = Environment {
@@ -35,7 +35,7 @@ pub(super) fn jobs_of_file(text: &str) -> Asked {
     file.map(|file| file.sections.into_iter().map(options).collect()).unwrap_or_default()
 }
 
-/// Whether a line can be one of a job file.
+/// True if a line can be part of a job file.
 fn is_of_file(line: &str) -> bool {
     let name = line.split('=').next().unwrap_or("").trim();
     line.is_empty() || line.starts_with(['#', ';', '[']) || find(name).is_some()
@@ -46,7 +46,7 @@ fn options(job: Section) -> (String, BTreeMap<String, String>) {
     (job.name, entries.map(|entry| (entry.name, entry.value.unwrap_or_default())).collect())
 }
 
-/// The same of a command that is not one of ours: `--name=value` alone is read.
+/// Fallback for a command that iodyno's parser rejects: reads only `--name=value`.
 fn as_written(arguments: &[String]) -> Asked {
     let mut global = BTreeMap::new();
     let mut jobs = Asked::new();
@@ -70,8 +70,8 @@ fn as_written(arguments: &[String]) -> Asked {
     jobs
 }
 
-/// A shell's words, up to the end of the command. A backslash that quotes
-/// nothing stays: it may be a Windows path.
+/// Splits into a shell's words, up to the end of the command. A backslash that quotes nothing
+/// stays: it may be of a Windows path.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -110,7 +110,7 @@ mod tests {
             "fio --name=a --rw=randread --bs=4k --group_reporting | tee x",
             "fio -name=a -rw=randread -bs=4k -group_reporting > out.txt",
             "fio --rw randread --bs '4k' --group_reporting --name \"a\"\n",
-            // --client is refused by our own command line.
+            // iodyno's own command line rejects --client.
             "fio --client=vm --name=a --rw=randread --bs=4k --group_reporting",
         ] {
             let (name, options) = only(text);

@@ -1,4 +1,4 @@
-//! A direction's line and what stands below it.
+//! Parses a direction's line and the lines below it.
 
 use iodyno_model::{
     Direction, DirectionResult, Estimate, LatencyKind, SampledRates, StatedLatencies,
@@ -13,11 +13,11 @@ use crate::read::figure::{Notation, estimate, narrowest, per_second};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Side {
     pub(super) direction: Direction,
-    /// Its line, to be read again in other units.
+    /// Its line, to be parsed again in other units.
     text: String,
     pub(super) notation: Notation,
     pub(super) iops: Option<Estimate>,
-    /// In each unit that it is printed in.
+    /// One for each unit that it is printed in.
     pub(super) bandwidths: Vec<Estimate>,
     pub(super) bytes: Option<Estimate>,
     pub(super) runtime_ms: Option<u64>,
@@ -33,8 +33,7 @@ pub(super) struct Issued {
 }
 
 impl Issued {
-    /// Of `direction`; unified directions stand in the place of reads, or each
-    /// in its own.
+    /// Count of `direction`; unified directions are in the place of reads, or each in its own.
     pub(super) fn of(counts: &[u64; 3], direction: Direction) -> u64 {
         match direction {
             Direction::Read => counts[0],
@@ -60,7 +59,7 @@ impl Side {
             (field(text, "iops="), vec![field(text, "bw=")], field(text, "io="), runtime)
         } else {
             let figures: Vec<&str> = after(text, "BW=").unwrap_or("").split('(').skip(1).collect();
-            // The amount and its time stand in the same parenthesis.
+            // Amount and run time are in the same parentheses.
             let (last, others): (Vec<&str>, Vec<&str>) =
                 figures.into_iter().partition(|figure| figure.contains("msec"));
             let last = last.first().and_then(|last| last.split_once('/'));
@@ -83,9 +82,9 @@ impl Side {
         }
     }
 
-    /// With `KB` for 1000 bytes where the line has the units of fio 2.16 and older, which
-    /// are the same whatever `kb_base` is: if that is known to be 1000, or if what was issued
-    /// in blocks of `bs` bytes is what the line says in these units only.
+    /// Reads `KB` as 1000 bytes in a line of fio 2.16 or older, whose units look the same whatever
+    /// `kb_base` is: if that is known to be 1000, or if only then the line agrees with the I/Os
+    /// issued in blocks of `bs` bytes.
     pub(super) fn in_its_units(
         self,
         issued: Option<&Issued>,
@@ -105,8 +104,8 @@ impl Side {
         }
     }
 
-    /// So many KiB are the `M` in its line of sampled bandwidths: 1000 up to 2.0, then `kb_base`,
-    /// whose unit stands first where both do.
+    /// Number of KiB in the `M` of the line of sampled bandwidths: 1000 up to 2.0, then by
+    /// `kb_base`, whose unit comes first where both are printed.
     pub(super) fn kib_in_m(&self, version: Option<(u32, u32)>) -> f64 {
         let first = field(&self.text, "BW=").unwrap_or_default();
         let unit = first.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -115,12 +114,12 @@ impl Side {
         if is_oldest || is_decimal { 1000.0 } else { 1024.0 }
     }
 
-    /// Something of the line is missing.
+    /// True if part of the line is missing.
     pub(super) fn is_cut(&self) -> bool {
         self.iops.is_none() || self.bandwidths.is_empty() || self.runtime_ms.is_none()
     }
 
-    /// The result, from what was issued in blocks of `bs` bytes where that is known.
+    /// Builds the result, from the I/Os issued in blocks of `bs` bytes if known.
     pub(super) fn result(mut self, issued: Option<&Issued>, bs: Option<u64>) -> DirectionResult {
         let ios = issued.map(|issued| Issued::of(&issued.total, self.direction));
         let short = issued.and_then(|issued| issued.short);
@@ -132,7 +131,7 @@ impl Side {
         DirectionResult {
             ios,
             bytes: bytes.or_else(|| self.bytes.map(|bytes| bytes.value as u64)),
-            // As far as is known: what a ramp_time did is not in the report.
+            // As far as known: the report does not include I/O during ramp_time.
             whole_ios: ios,
             whole_bytes: bytes,
             short_ios: short,
@@ -149,7 +148,7 @@ impl Side {
         }
     }
 
-    /// What was issued over the run time, if that is what is printed.
+    /// I/Os issued over the run time, if that agrees with the printed IOPS.
     fn exact_iops(&self, ios: Option<u64>) -> Option<Estimate> {
         let exact = per_second(ios? as f64, self.runtime_ms?)?;
         let agrees =
@@ -157,8 +156,8 @@ impl Side {
         self.iops.is_none_or(agrees).then_some(exact)
     }
 
-    /// Blocks times their size, if that is what is printed: a file's last block
-    /// can make less of it.
+    /// Number of blocks times their size, if that agrees with the printed bytes: a file's last
+    /// block may be shorter.
     fn exact_bytes(&self, blocks: Option<(u64, u64)>) -> Option<u64> {
         let (ios, bs) = blocks?;
         let bytes = ios.checked_mul(bs)?;
@@ -169,7 +168,7 @@ impl Side {
         agrees.then_some(bytes)
     }
 
-    /// The most exact figure that the text gives.
+    /// Most exact bandwidth that the text gives.
     fn bandwidth(&self, bytes: Option<u64>) -> Option<Estimate> {
         let runtime_ms = self.runtime_ms.unwrap_or(0);
         if let Some(exact) = bytes.and_then(|bytes| per_second(bytes as f64, runtime_ms)) {
@@ -181,12 +180,12 @@ impl Side {
     }
 }
 
-/// A line of 2.16 or older.
+/// True for a line of 2.16 or older.
 fn is_old(text: &str) -> bool {
     text.contains(":io=")
 }
 
-/// A rounded amount over a time that is known to the millisecond, per second.
+/// Rate per second of a rounded amount over a run time known to the millisecond.
 pub(super) fn over(amount: Estimate, runtime_ms: u64) -> Option<Estimate> {
     let rate = |amount| per_second(amount, runtime_ms);
     let (low, high) = (rate(amount.low())?, rate(amount.high())?);

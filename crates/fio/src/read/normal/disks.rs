@@ -1,12 +1,13 @@
-//! `Disk stats (read/write):` and the rows below it.
+//! Parses `Disk stats (read/write):` and the rows below it.
 
 use iodyno_model::DiskUse;
 
 use super::field::{after, numbers, up_to};
 use crate::read::figure::share;
 
-/// The disks of `Disk stats(read/write):vda:ios=600/1,merge=0/0,ticks=9/0,in_queue=9,util=97.07%`,
-/// with all rows behind one another. A row that is cut off is none.
+/// Parses the disks of `Disk
+/// stats(read/write):vda:ios=600/1,merge=0/0,ticks=9/0,in_queue=9,util=97.07%`, with all rows
+/// joined. Truncated rows are dropped.
 pub(super) fn disks(text: &str, elapsed_ns: u64) -> Vec<DiskUse> {
     const MARK: &str = ":ios=";
     let starts: Vec<usize> = text.match_indices(MARK).map(|(at, _)| at).collect();
@@ -30,7 +31,7 @@ fn disk(name: &str, row: &str, elapsed_ns: u64) -> Option<DiskUse> {
     let (read_ticks_ms, write_ticks_ms) = pair("ticks=")?;
     let in_queue_ms = *numbers(up_to(after(row, "in_queue=")?, |c| c == ',')?).first()?;
     let util = share(up_to(after(row, "util=")?, |c| c == '%')?)?.value;
-    // fio prints their ratio: of no time at all it is kept as that of a second.
+    // fio prints the ratio; without a run time it is stored as if of 1 s.
     let elapsed_ns = if elapsed_ns == 0 { 1_000_000_000 } else { elapsed_ns };
     Some(DiskUse {
         name: name.to_owned(),

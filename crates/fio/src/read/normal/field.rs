@@ -1,8 +1,7 @@
-//! Scanning the text of a statement.
+//! Scans the text of a statement.
 
-/// `text` with one blank where there were some, and none beside the signs that
-/// part figures: fio pads with them, and what becomes of padding on the way
-/// into a mail or a page is anybody's guess.
+/// Reduces blanks to one, and to none next to separators of figures: fio pads with them, and mails
+/// and pages change padding arbitrarily.
 pub(super) fn tight(text: &str) -> String {
     let parts = |c: char| ":=()[],;/|<%".contains(c);
     let mut out = String::with_capacity(text.len());
@@ -21,37 +20,36 @@ pub(super) fn tight(text: &str) -> String {
     out
 }
 
-/// What stands behind the first `key` (`iops=`) that is a word of its own, up
-/// to the next sign that parts figures. `None` where the text ends before one:
-/// a figure that may be cut is none.
+/// Value after the first `key` (`iops=`) that starts a word, up to the next separator. `None` if
+/// the text ends before a separator, since the value may be truncated.
 pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     up_to(after(text, key)?, |c: char| ",;()[]/|%\n".contains(c))
 }
 
-/// What stands before the first of `ends`.
+/// Text before the first of `ends`.
 pub(super) fn up_to(text: &str, ends: impl Fn(char) -> bool) -> Option<&str> {
     text.find(ends).map(|end| text[..end].trim())
 }
 
-/// The text behind the first `key` that is a word of its own.
+/// Text after the first `key` that starts a word.
 pub(super) fn after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut places = text.match_indices(key).map(|(at, _)| at);
     let at = places.find(|at| begins_word(text, *at))?;
     Some(&text[at + key.len()..])
 }
 
-/// Whether a word can begin there.
+/// True if a word can begin at `at`.
 pub(super) fn begins_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
-/// The whole numbers in `text`, in order; none that is too large for one.
+/// Whole numbers in `text`, in order, except those that overflow.
 pub(super) fn numbers(text: &str) -> Vec<u64> {
     let words = text.split(|c: char| !c.is_ascii_digit());
     words.filter_map(|word| word.parse().ok()).collect()
 }
 
-/// `usec` as ns.
+/// Length of a unit such as `usec`, ns.
 pub(super) fn unit_ns(name: &str) -> Option<u32> {
     match name {
         "nsec" => Some(1),

@@ -1,4 +1,4 @@
-//! `Run status group 0 (all jobs):` and the lines below it.
+//! Parses `Run status group 0 (all jobs):` and the lines below it.
 
 use iodyno_model::{Direction, DirectionResult, Estimate};
 
@@ -6,7 +6,7 @@ use super::direction::over;
 use super::field::{after, field, numbers, up_to};
 use crate::read::figure::{Notation, estimate, narrowest};
 
-/// What a group's jobs did together.
+/// Combined results of a group's jobs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Group {
     pub(super) line: usize,
@@ -32,7 +32,7 @@ impl Group {
 }
 
 impl GroupSide {
-    /// `is_decimal`: `kb_base=1000`, so that `KB` of 2.16 and older is 1000 bytes.
+    /// Parses a line; `is_decimal`: `kb_base=1000`, so `KB` of 2.16 and older is 1000 bytes.
     pub(super) fn new(
         direction: Direction,
         text: &str,
@@ -49,7 +49,7 @@ impl GroupSide {
             let figures = [first, other].into_iter().flatten();
             figures.filter_map(|figure| notation.bytes(figure)).collect::<Vec<_>>()
         };
-        // Up to 2.16 these were cut to whole KB, where bandwidths of jobs are rounded.
+        // Up to 2.16 these were truncated to whole KB, whereas bandwidths of jobs are rounded.
         let cut = |text: Option<&str>| {
             let figure = notation.bytes(text?)?;
             estimate(figure.value, figure.low(), figure.high() + 1024.0)
@@ -65,7 +65,7 @@ impl GroupSide {
         Self { direction, runtime_ms: longest, bandwidths, bytes }
     }
 
-    /// As the result of its direction.
+    /// Converts to the result of its direction.
     pub(super) fn result(&self) -> DirectionResult {
         let bytes = narrowest(&self.bytes);
         let rate = bytes.zip(self.runtime_ms).and_then(|(bytes, ms)| over(bytes, ms));

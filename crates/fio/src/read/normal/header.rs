@@ -1,4 +1,4 @@
-//! The lines that say what a job is, and how it ended.
+//! Parses the lines that describe a job, and how it ended.
 
 use iodyno_model::Workload;
 use jiff::civil::DateTime;
@@ -19,7 +19,7 @@ pub(super) struct Announced {
 impl Announced {
     pub(super) fn new(statement: &Statement) -> Self {
         let text = &statement.text;
-        // A word that nothing follows may be cut.
+        // A word at the end may be truncated.
         let word = |key| up_to(after(text, key)?, |c| c == ',').map(str::to_owned);
         let rw = word("rw=");
         let mut workload = Workload {
@@ -40,11 +40,11 @@ impl Announced {
     }
 }
 
-/// `bs=(R)4096B-4096B,(W)…,(T)…` of 2.17 and later, or `bs=4K-4K/4K-4K/4K-4K`:
-/// one size if all of it that `rw` uses is one.
+/// Parses `bs=(R)4096B-4096B,(W)…,(T)…` of 2.17 and later, or `bs=4K-4K/4K-4K/4K-4K`: a single size
+/// if all directions that `rw` uses have the same.
 fn block_size(text: &str, rw: Option<&str>, workload: &mut Workload) {
     let (Some(rw), Some(sizes)) = (rw, after(text, "bs=")) else { return };
-    // There they are for sequential and random I/O.
+    // With it the sizes are for sequential and random I/O.
     if text.contains("bs_is_seq_rand") {
         return;
     }
@@ -80,9 +80,9 @@ fn block_size(text: &str, rw: Option<&str>, workload: &mut Workload) {
     }
 }
 
-/// A size without decimals that say something.
+/// Parses a size that is a whole number of bytes.
 fn size(text: &str) -> Option<u64> {
-    // Before 2.17 they have no `B`: `4K`.
+    // Before 2.17 sizes have no `B`: `4K`.
     let notation = Notation { binary: true, decimals: Decimals::Rounded, clock_ns: 1 };
     let binary = !text.ends_with('B') || text.ends_with("KB");
     let bytes = Notation { binary, ..notation }.bytes(text)?.value;
@@ -97,10 +97,10 @@ pub(super) struct Head {
     pub(super) group: Option<u32>,
     pub(super) jobs: Option<u32>,
     pub(super) errno: i32,
-    /// What went wrong, in fio's words.
+    /// Error in fio's words.
     pub(super) failure: Option<String>,
     pub(super) pid: Option<u64>,
-    /// When it was printed, in the host's own time.
+    /// Time of printing, in the host's local time.
     pub(super) printed: Option<DateTime>,
 }
 
@@ -122,13 +122,13 @@ impl Head {
         }
     }
 
-    /// What a later report of the same job has in common with it.
+    /// Key shared with later reports of the same job.
     pub(super) fn identity(&self) -> (&str, Option<u32>, Option<u64>) {
         (&self.name, self.group, self.pid)
     }
 }
 
-/// What went wrong: `error=…` of the parenthesis behind `err=28`.
+/// Error message: `error=…` in the parentheses after `err=28`.
 fn failure(text: &str, errno: i32) -> String {
     let words = after(text, "error=").and_then(|words| words.split("):").next());
     let words = words.map(|words| words.trim().trim_end_matches(')'));
@@ -138,8 +138,7 @@ fn failure(text: &str, errno: i32) -> String {
     }
 }
 
-/// The date behind the process: `Thu Dec 28 00:16:42 2017`, whose colons lost
-/// the blanks around them.
+/// Parses the date after the pid: `Thu Dec 28 00:16:42 2017`, without blanks around colons.
 fn printed(text: &str) -> Option<DateTime> {
     let (_, date) = text.split_once(':')?;
     let words: Vec<&str> = date.split_whitespace().take(5).collect();

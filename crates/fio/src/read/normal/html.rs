@@ -1,6 +1,6 @@
-//! HTML around a text.
+//! Removes HTML from a text.
 
-/// HTML's character references replaced, also where they were escaped again.
+/// Replaces HTML's character references, also doubly escaped ones.
 pub(super) fn entities(text: &str) -> String {
     let mut text = text.to_owned();
     for _ in 0..3 {
@@ -26,7 +26,7 @@ pub(super) fn entities(text: &str) -> String {
     text
 }
 
-/// The character that a reference names: `gt`, `#62`, `#x3E`.
+/// Character of a reference: `gt`, `#62`, `#x3E`.
 fn character(name: &str) -> Option<char> {
     let code = |digits, radix| char::from_u32(u32::from_str_radix(digits, radix).ok()?);
     match name {
@@ -43,8 +43,8 @@ fn character(name: &str) -> Option<char> {
     }
 }
 
-/// HTML's tags: a line's end for those that end lines, nothing for those that
-/// do not. fio's client mode has `<host>` in front of lines: other names stay.
+/// Replaces HTML's tags: block tags by a line break, inline tags by nothing. Other names stay:
+/// fio's client mode prefixes lines with `<host>`.
 pub(super) fn without_tags(text: &str) -> String {
     const BREAKS: [&str; 16] = [
         "br",

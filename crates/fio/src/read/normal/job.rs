@@ -1,4 +1,4 @@
-//! The results of one job, as they are gathered from its statements.
+//! Collects the results of one job from its statements.
 
 use iodyno_model::{
     CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Failure, JobStats, LatencyRange,
@@ -39,7 +39,7 @@ struct Cpu {
     minor_faults: u64,
 }
 
-/// What is known of a job from elsewhere in the text.
+/// Properties of a job from elsewhere in the text.
 pub(super) struct Surroundings {
     pub(super) source: String,
     pub(super) workload: Workload,
@@ -63,25 +63,24 @@ impl Job {
         }
     }
 
-    /// Nothing stands below its head.
+    /// True if nothing is below its head.
     pub(super) fn is_bare(&self) -> bool {
         self.sides.is_empty() && self.issued.is_none() && self.cpu.is_none()
     }
 
-    /// What fio prints behind all directions is there: a further one is not of it.
+    /// True if the lines after all directions were read: another direction belongs to another job.
     pub(super) const fn is_closed(&self) -> bool {
         self.issued.is_some() || self.cpu.is_some()
     }
 
-    /// Lines of directions and nothing of the block that fio prints around them: somebody
-    /// quoted them.
+    /// True for direction lines without the rest of fio's block: somebody quoted them.
     pub(super) fn is_quoted(&self) -> bool {
         let bare = self.issued.is_none() && self.cpu.is_none() && self.depths.is_none();
         let alone = |side: &Side| side.stated == StatedLatencies::default();
         self.head.name.is_empty() && bare && self.ranges.is_empty() && self.sides.iter().all(alone)
     }
 
-    /// Adds what a statement below its head says.
+    /// Adds a statement below its head.
     pub(super) fn add(&mut self, statement: &Statement) {
         let text = &statement.text;
         let version = self.version;
@@ -89,7 +88,7 @@ impl Job {
         let notation = side.as_ref().map_or(Notation::of(version, false), |side| side.notation);
         match (statement.kind, side) {
             (Kind::Direction(direction), _) => {
-                // They are large, and there is one, mostly.
+                // Sides are large, and there is mostly one.
                 self.sides.reserve_exact(1);
                 self.sides.push(Side::new(direction, text, version));
             }
@@ -125,14 +124,13 @@ impl Job {
         }
     }
 
-    /// It is the sum that fio's client mode prints of several servers.
+    /// True for the sum of several servers that fio's client mode prints.
     pub(super) fn is_sum(&self) -> bool {
         self.head.name == "All clients"
     }
 
-    /// Whether `next` is a later report of the same job: with
-    /// `--status-interval` fio repeats everything, from the start; and texts
-    /// are quoted.
+    /// True if `next` is a later report of the same job: with `--status-interval` fio repeats
+    /// everything, from the start; and texts get quoted.
     pub(super) fn continues_in(&self, next: &Self) -> bool {
         let (one, other) = (&self.head, &next.head);
         if one.pid.is_none() || one.identity() != other.identity() {
@@ -145,7 +143,7 @@ impl Job {
         let issued = grown(|job| job.issued.map_or(0, |issued| issued.sum()));
         let (Some(runtime_ms), Some(_)) = (grown(Self::runtime_ms), issued) else { return false };
         match (one.printed, other.printed) {
-            // Another run is later than it is longer.
+            // A later run starts later by more than its longer run time.
             (Some(one), Some(other)) => {
                 let later_ms = one.duration_until(other).as_millis();
                 (later_ms - i128::from(runtime_ms)).abs() <= 2000
@@ -154,22 +152,22 @@ impl Job {
         }
     }
 
-    /// The longest run time of its directions.
+    /// Longest run time of its directions.
     fn runtime_ms(&self) -> u64 {
         self.sides.iter().filter_map(|side| side.runtime_ms).max().unwrap_or(0)
     }
 
-    /// As a measurement.
+    /// Converts to a measurement.
     pub(super) fn measurement(self, surroundings: Surroundings) -> Measurement {
         let runtime_ns = Some(self.runtime_ms()).filter(|ms| *ms > 0);
         let runtime_ns = runtime_ns.map(|ms| ms.saturating_mul(MS_NS));
         let mut workload = surroundings.workload;
         workload.numjobs = self.head.jobs.or(workload.numjobs);
-        // Without latency_target this is the depth in effect, asked for or not.
+        // Without latency_target this is the effective depth, set by the user or not.
         let in_effect = self.target.filter(|(target, _)| *target == 0).map(|(_, depth)| depth);
         workload.iodepth = workload.iodepth.or(in_effect);
         let mut total = self.results(workload.bs, is_decimal(&workload.options));
-        // fio does not tell them by direction.
+        // fio does not count errors per direction.
         if let ([only], Some((errors, _))) = (total.as_mut_slice(), self.errors) {
             only.errors = Some(errors);
         }
@@ -181,7 +179,7 @@ impl Job {
             None if workload.options.contains_key("runtime") => EndReason::Time,
             None => EndReason::Done,
         };
-        // fio counts a group at each stonewall, and at new_group, which is rare.
+        // fio starts a new group at each stonewall, and at new_group, which is rare.
         let group = self.head.group.unwrap_or(0);
         Measurement {
             phase: group,
@@ -199,8 +197,8 @@ impl Job {
         }
     }
 
-    /// Of each direction. With unified_rw_reporting=both the sum stands beside
-    /// them, as zero: a bug of fio's.
+    /// Results of each direction. With unified_rw_reporting=both the sum is listed as well, as
+    /// zero: a bug in fio.
     fn results(&self, bs: Option<u64>, is_decimal: bool) -> Vec<DirectionResult> {
         let issued = self.issued.as_ref();
         let single = self.sides.iter().any(|side| side.direction != Direction::Mixed);
@@ -210,14 +208,15 @@ impl Job {
         sides.map(result).collect()
     }
 
-    /// CPU time of all threads; of how many fio printed the mean, the head says.
+    /// CPU time of all threads, from the mean that fio prints and the number of threads in the
+    /// head.
     fn cpu(&self, threads: Option<u32>) -> Option<CpuUse> {
         let CpuUse { user, system, busiest_thread } = self.cpu?.usage;
         let threads = f64::from(threads?.max(1));
         Some(CpuUse { user: user * threads, system: system * threads, busiest_thread })
     }
 
-    /// `None` where nothing of it is in the text.
+    /// `None` if the text has nothing of it.
     fn account(
         &self,
         total: &[DirectionResult],
@@ -273,7 +272,8 @@ impl Job {
 }
 
 impl Cpu {
-    /// `cpu:usr=7.83%,sys=32.08%,ctx=161411,majf=0,minf=11`: shares are means of the threads.
+    /// Parses `cpu:usr=7.83%,sys=32.08%,ctx=161411,majf=0,minf=11`; shares are means of the
+    /// threads.
     fn new(text: &str) -> Option<Self> {
         let percent = |key| share(field(text, key)?).map(|share| share.value);
         let number = |key| numbers(field(text, key)?).first().copied();
@@ -287,7 +287,7 @@ impl Cpu {
     }
 }
 
-/// `IO depths:1=0.1%,2=0.1%,…,>=64=100.0%`, as shares; `None` unless complete.
+/// Parses `IO depths:1=0.1%,2=0.1%,…,>=64=100.0%` as shares; `None` unless complete.
 fn depths(text: &str) -> Option<[f64; 7]> {
     const CLASSES: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
     let mut shares = [0.0; 7];
@@ -299,15 +299,15 @@ fn depths(text: &str) -> Option<[f64; 7]> {
     Some(shares)
 }
 
-/// `issued rwts:total=0,5632,0,0 short=0,0,0,0 dropped=…`, up to 2.16
-/// `issued:total=r=0/w=5632/d=0,short=r=0/w=0/d=0`; `None` where it is cut off.
+/// Parses `issued rwts:total=0,5632,0,0 short=0,0,0,0 dropped=…`, up to 2.16
+/// `issued:total=r=0/w=5632/d=0,short=r=0/w=0/d=0`; `None` if truncated.
 fn issued(text: &str) -> Option<Issued> {
     let three = |text: &str| -> Option<[u64; 3]> {
         let items = text.trim().trim_end_matches(',').split([',', '/']);
-        // `r=262207`, or the number alone; one that a line's end broke is none.
+        // `r=262207`, or the number alone; a number broken by a line break is invalid.
         let numbers = items.map(|item| item.trim_start_matches(['r', 'w', 'd', '=']).parse().ok());
         let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
-        // 2.0 knew of no trims at first; since 3.4 syncs are the fourth.
+        // Early 2.0 had no trims; since 3.4 syncs are the fourth.
         Some([*numbers.first()?, *numbers.get(1)?, numbers.get(2).copied().unwrap_or(0)])
     };
     let (total, rest) = after(text, "total=")?.split_once("short=")?;

@@ -1,11 +1,11 @@
-//! The lines of latencies below a direction's line.
+//! Parses the latency lines below a direction's line.
 
 use iodyno_model::{LatencyRange, LatencySummary};
 
 use super::field::{field, numbers, unit_ns, up_to};
 use crate::read::figure::{Notation, estimate, rounded_latency, share};
 
-/// What `clat(usec):min=…,max=…,avg=…,stdev=…` says.
+/// Parses `clat(usec):min=…,max=…,avg=…,stdev=…`.
 pub(super) fn summary(text: &str, notation: Notation, into: &mut LatencySummary) {
     let Some(unit_ns) = unit(text) else { return };
     let cut = |key| notation.cut_latency(field(text, key)?, unit_ns);
@@ -13,11 +13,11 @@ pub(super) fn summary(text: &str, notation: Notation, into: &mut LatencySummary)
     into.min_ns = cut("min=");
     into.max_ns = cut("max=");
     into.mean_ns = rounded("avg=");
-    // 1.x called it so.
+    // Name in 1.x.
     into.stdev_ns = rounded("stdev=").or_else(|| rounded("dev="));
 }
 
-/// What `clat percentiles(usec):|1.00th=[69],…` says.
+/// Parses `clat percentiles(usec):|1.00th=[69],…`.
 pub(super) fn percentiles(text: &str, notation: Notation, into: &mut LatencySummary) {
     let Some(unit_ns) = unit(text) else { return };
     let unit = f64::from(unit_ns);
@@ -29,7 +29,7 @@ pub(super) fn percentiles(text: &str, notation: Notation, into: &mut LatencySumm
         let value = value.map(|value| value.trim_start_matches('>').trim());
         let value = value.and_then(|value| value.parse::<u64>().ok()).map(|value| value as f64);
         let (Some(percent), Some(value)) = (percent, value) else { continue };
-        // A unit above the clock's own was rounded up (stat.c).
+        // Units coarser than the clock's were rounded up (stat.c).
         let (low, high) = match unit_ns > notation.clock_ns {
             true => ((value - 1.0).max(0.0), value),
             false if unit_ns > 1 => (value, value + 1.0),
@@ -43,8 +43,8 @@ pub(super) fn percentiles(text: &str, notation: Notation, into: &mut LatencySumm
     into.percentiles.dedup_by(|(a, _), (b, _)| a == b);
 }
 
-/// fio's histogram ends at 17.1 s (16.7 s in 2.x): a percentile there says no
-/// more than that it is not larger than the largest latency.
+/// Widens percentiles in the last bin to the maximum: fio's histogram ends at 17.1 s (16.7 s in
+/// 2.x), so their only upper bound is the largest latency.
 pub(super) fn open_last_percentiles(summary: &mut LatencySummary) {
     const LAST_NS: f64 = 16_711_680_000.0;
     let Some(max_ns) = summary.max_ns else { return };
@@ -57,7 +57,7 @@ pub(super) fn open_last_percentiles(summary: &mut LatencySummary) {
     }
 }
 
-/// What `lat(usec):50=77.85%,100=9.91%` says: shares of latencies below each limit.
+/// Parses `lat(usec):50=77.85%,100=9.91%`: shares of latencies below each limit.
 pub(super) fn ranges(text: &str, notation: Notation, into: &mut Vec<LatencyRange>) {
     const LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
     let (Some(unit_ns), Some((_, shares))) = (unit(text), text.split_once("):")) else { return };
@@ -83,7 +83,7 @@ pub(super) fn ranges(text: &str, notation: Notation, into: &mut Vec<LatencyRange
     }
 }
 
-/// The unit in the first parenthesis, ns.
+/// Unit in the first parentheses, ns.
 fn unit(text: &str) -> Option<u32> {
     unit_ns(up_to(text.split_once('(')?.1, |c| c == ')')?)
 }

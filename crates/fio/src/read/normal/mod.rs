@@ -1,5 +1,5 @@
-//! fio's normal text, of 2.0 to 3.4x, whatever stands around it and whatever
-//! was done to it on its way through mail, wikis and terminals.
+//! Parses fio's normal text output, of 2.0 to 3.4x, whatever surrounds it and whatever mail, wikis
+//! and terminals did to it.
 
 mod clean;
 mod command;
@@ -20,8 +20,7 @@ mod workload;
 
 use super::findings::{Imported, most_jobs};
 
-/// The results of every job in `text`; what is damaged or missing is among the
-/// problems.
+/// Imports the results of every job in `text`; damaged or missing parts are among the problems.
 pub fn normal(name: &str, text: &str) -> Imported {
     let mut runs = report::Runs::new(most_jobs(text.len()));
     let mut statements = statement::Statements::default();

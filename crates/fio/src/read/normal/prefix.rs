@@ -1,9 +1,9 @@
-//! What stands in front of lines.
+//! Removes prefixes of lines.
 
-/// The line behind what mail and log collectors put in front of it.
+/// Line without the prefixes of mail and log collectors.
 pub(super) fn behind_prefix(line: &str) -> &str {
     let mut text = line;
-    // Quotes of a mail; `>=64` is fio's.
+    // Mail quoting; `>=64` is fio's.
     while let Some(behind) = text.trim_start().strip_prefix('>') {
         if behind.starts_with('=') {
             break;
@@ -11,7 +11,7 @@ pub(super) fn behind_prefix(line: &str) -> &str {
         text = behind.strip_prefix(' ').unwrap_or(behind);
     }
     text = behind_time(text).unwrap_or(text);
-    // A list of lines, in JSON.
+    // Lines as a JSON list.
     let quoted = text.trim().trim_end_matches(',');
     if let Some(inner) = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         text = inner;
@@ -22,7 +22,7 @@ pub(super) fn behind_prefix(line: &str) -> &str {
     {
         text = behind;
     }
-    // A box.
+    // A box drawn around the text.
     for edge in ['|', '\u{2502}'] {
         let inner = text.trim().strip_prefix(edge).and_then(|text| text.strip_suffix(edge));
         text = inner.unwrap_or(text);
@@ -37,7 +37,7 @@ pub(super) fn behind_prefix(line: &str) -> &str {
     text
 }
 
-/// The line behind a time: `2024-05-01T12:00:00Z `, `[12:00:01] `, syslog's.
+/// Line after a time: `2024-05-01T12:00:00Z `, `[12:00:01] `, syslog's.
 fn behind_time(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
     if let Some((inner, behind)) = trimmed.strip_prefix('[').and_then(|text| text.split_once(']'))
@@ -48,7 +48,7 @@ fn behind_time(line: &str) -> Option<&str> {
     let (first, behind) = trimmed.split_once(' ')?;
     if is_time(first) {
         let behind = match behind.split_once(' ') {
-            // The date stood in front of it.
+            // The first word was the date.
             Some((second, rest)) if is_time(second) => rest,
             _ => behind,
         };
@@ -59,7 +59,7 @@ fn behind_time(line: &str) -> Option<&str> {
     syslog.then(|| behind.split_once("]: ").map(|(_, message)| message))?
 }
 
-/// The text behind a log's level and stream: `stdout F `, `DEBUG| [stdout] `.
+/// Text after a log's level and stream: `stdout F `, `DEBUG| [stdout] `.
 fn behind_labels(text: &str) -> &str {
     const LABELS: [&str; 14] = [
         "stdout F ",
@@ -84,7 +84,7 @@ fn behind_labels(text: &str) -> &str {
     text
 }
 
-/// Whether a word is a date or a time: digits, and signs between them.
+/// True if a word is a date or a time: digits with separators.
 fn is_time(word: &str) -> bool {
     let signs = word.chars().filter(|c| matches!(c, '-' | ':' | '/')).count();
     let known = |c: char| c.is_ascii_digit() || "-:/.,+TZ ".contains(c);

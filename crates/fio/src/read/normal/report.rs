@@ -1,4 +1,4 @@
-//! fio's runs in a text: which statements are of which.
+//! Assigns the statements in a text to fio's runs.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,25 +9,25 @@ use super::statement::{Kind, Statement};
 use crate::read::findings::{Imported, Problem, TOO_MANY};
 use crate::read::same_run::behind;
 
-/// The runs in a text, as its statements come.
+/// Collects the runs in a text, statement by statement.
 pub(super) struct Runs {
     runs: Vec<Run>,
-    /// A job file is of the run that follows it.
+    /// Job file, which belongs to the run after it.
     file: Asked,
-    /// What is still taken, by weight.
+    /// Remaining capacity, by weight.
     left: usize,
-    /// Line of the first statement that was not.
+    /// Line of the first statement beyond the capacity.
     left_out: Option<usize>,
 }
 
-/// What a job's head and each of its directions weigh, where other statements weigh 1.
+/// Weight of a job's head and of each of its directions; other statements weigh 1.
 const PART_OF_JOB: usize = 4;
 
-/// What an option of a command takes, at least.
+/// Smallest size of an option of a command, bytes.
 const BYTES_OF_OPTION: usize = 8;
 
 impl Runs {
-    /// Takes no more than so many jobs.
+    /// Accepts at most `most_jobs` jobs.
     pub(super) fn new(most_jobs: usize) -> Self {
         let runs = vec![Run::default()];
         Self { runs, file: Asked::new(), left: 2 * PART_OF_JOB * most_jobs, left_out: None }
@@ -37,7 +37,7 @@ impl Runs {
         let weight = match statement.kind {
             Kind::Head | Kind::Direction(_) => PART_OF_JOB,
             Kind::Command => PART_OF_JOB + statement.text.len() / BYTES_OF_OPTION,
-            // Alone it is a run.
+            // On its own it is a run.
             Kind::GroupDirection(_) => 2 * PART_OF_JOB,
             Kind::Job | Kind::Group | Kind::File => 1,
             _ => 0,
@@ -68,12 +68,12 @@ impl Runs {
         }
     }
 
-    /// What the statements say.
+    /// Returns the results of all runs.
     pub(super) fn imported(self, name: &str) -> Imported {
         let runs = self.runs;
         let mut imported = Imported::default();
         for run in &runs {
-            // Clones have the same name, and mostly the same is missing of them.
+            // Clones have the same name, and mostly lack the same parts.
             let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
             for (line, what) in run.problems() {
                 told.entry(what).or_insert((line, 0)).1 += 1;
@@ -100,9 +100,9 @@ impl Runs {
     }
 }
 
-/// For each job of all runs, whether a later report of it follows.
+/// Marks each job of all runs that a later report supersedes.
 fn superseded(runs: &[Run]) -> Vec<bool> {
-    // Reports of one job that are quoted again are not far from each other.
+    // Repeated quotes of one job's report are close to each other.
     const KEPT: usize = 8;
     let mut seen = BTreeMap::<_, VecDeque<usize>>::new();
     let jobs: Vec<&Job> = runs.iter().flat_map(|run| &run.jobs).collect();

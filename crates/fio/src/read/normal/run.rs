@@ -1,4 +1,4 @@
-//! One run of fio: what its statements say of its jobs.
+//! Collects the statements of one fio run into its jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::statement::{Kind, Statement, version_in};
 use super::workload::Said;
 use crate::read::workload::is_decimal;
 
-/// Group, name, process and number of jobs in a head.
+/// Group, name, pid and number of jobs in a head.
 type HeadKey = (u32, String, Option<u64>, Option<u32>);
 
 /// One invocation of fio.
@@ -23,26 +23,26 @@ type HeadKey = (u32, String, Option<u64>, Option<u32>);
 pub(super) struct Run {
     /// `3.33`.
     pub(super) version: Option<String>,
-    /// What its command line and job file ask for.
+    /// Options in its command line and job file.
     pub(super) asked: Asked,
     pub(super) announced: Vec<Announced>,
-    /// How many jobs it started.
+    /// Number of jobs started.
     started: Option<u64>,
     pub(super) interrupted: bool,
     pub(super) jobs: Vec<Job>,
-    /// Of the jobs whose heads are there.
+    /// Keys of the job heads found.
     pub(super) heads: BTreeSet<HeadKey>,
     groups: Vec<Group>,
-    /// Their numbers.
+    /// Numbers of the groups.
     group_numbers: BTreeSet<u32>,
-    /// The rows of its disks.
+    /// Rows of disk statistics.
     disks: Option<String>,
-    /// Statements that follow are of the last job.
+    /// The next statements belong to the last job.
     in_job: bool,
 }
 
 impl Run {
-    /// Whether a statement is of the next run.
+    /// True if a statement belongs to the next run.
     pub(super) fn ends_before(&self, statement: &Statement) -> bool {
         let of_last = |direction| {
             let group = self.groups.last();
@@ -50,7 +50,7 @@ impl Run {
         };
         match statement.kind {
             Kind::Command | Kind::Job | Kind::Version => self.has_results(),
-            // Nothing but the status of groups, of one run after the other.
+            // A text with only group status, run after run.
             Kind::GroupDirection(direction) => of_last(direction),
             Kind::Group if self.jobs.is_empty() => {
                 self.group_numbers.contains(&Group::new(0, &statement.text).number)
@@ -63,7 +63,7 @@ impl Run {
         !self.jobs.is_empty() || !self.groups.is_empty()
     }
 
-    /// Major and minor number of the version.
+    /// Major and minor version.
     fn major_minor(&self) -> Option<(u32, u32)> {
         version_in(self.version.as_deref()?)
     }
@@ -74,7 +74,7 @@ impl Run {
             Kind::Command => self.asked.extend(command::jobs(text)),
             Kind::Job => self.announced.push(Announced::new(statement)),
             Kind::Version => {
-                // `fio-3.33`, and `fio 1.59` once.
+                // `fio-3.33`, formerly `fio 1.59`.
                 let word = text.split_whitespace().find(|word| *word != "fio").unwrap_or("");
                 let word = word.trim_start_matches("fio-");
                 let word = word.split([',', ')', ';', '"']).next().unwrap_or(word);
@@ -131,13 +131,13 @@ impl Run {
         }
     }
 
-    /// Results without a head are there.
+    /// True if there are results without a head.
     fn has_headless(&self) -> bool {
         let headless = |job: &Job| job.head.name.is_empty() && !job.sides.is_empty();
         self.jobs.iter().any(|job| headless(job) && !job.is_quoted())
     }
 
-    /// The head of what follows is cut off.
+    /// Starts a job whose head is missing.
     fn begin_headless(&mut self, statement: &Statement) {
         let head = Head { line: statement.line, ..Head::default() };
         self.jobs.push(Job::new(head, self.major_minor()));
@@ -155,17 +155,17 @@ impl Run {
         self.groups.push(group);
     }
 
-    /// Heads of the jobs of a group.
+    /// Heads of a group's jobs.
     pub(super) fn heads_of(&self, group: u32) -> impl Iterator<Item = &HeadKey> {
         let first = (group, String::new(), None, None);
         self.heads.range(first..).take_while(move |(of, ..)| *of == group)
     }
 
-    /// Jobs of which nothing says what became of them, not even of their group.
+    /// Announced jobs without results of their own or of their group.
     fn lost(&self) -> Vec<&Announced> {
         let status: BTreeSet<u32> =
             self.groups.iter().filter(|one| !one.sides.is_empty()).map(|one| one.number).collect();
-        // With group_reporting one of several jobs gives its name to all of them.
+        // With group_reporting one of several jobs names the report of all of them.
         let gathered: BTreeSet<u32> =
             self.heads.iter().filter(|(.., jobs)| *jobs != Some(1)).map(|(of, ..)| *of).collect();
         let has_headless = self.has_headless();
@@ -183,7 +183,7 @@ impl Run {
         self.announced.iter().filter(is_lost).collect()
     }
 
-    /// What is missing: (line, sentence).
+    /// Missing parts: (line, sentence).
     pub(super) fn problems(&self) -> Vec<(usize, String)> {
         let mut problems = Vec::new();
         let lost = self.lost();
@@ -227,12 +227,12 @@ impl Run {
         problems
     }
 
-    /// All of it, but for what is counted twice.
+    /// All results, except those counted twice.
     pub(super) fn measurements(mut self) -> Vec<Measurement> {
         let has_headless = self.has_headless();
         let mut jobs = std::mem::take(&mut self.jobs);
         jobs.retain(|job| !job.is_quoted() || job.sides.is_empty());
-        // The sum of all clients, where they are there.
+        // Drop the sum of all clients if their own results are there.
         if !jobs.iter().all(Job::is_sum) {
             jobs.retain(|job| !job.is_sum());
         }
@@ -253,7 +253,7 @@ impl Run {
             let mut surroundings =
                 self.surroundings(&said, &job.head.name, job.head.group.unwrap_or(0));
             if is_headless && !self.heads.is_empty() {
-                // What was said is of the jobs whose heads are there.
+                // The options are those of the jobs whose heads are there.
                 (surroundings.workload, surroundings.targets) = Default::default();
             }
             let mut measurement = job.measurement(surroundings);
@@ -261,7 +261,7 @@ impl Run {
             measurements.push(measurement);
         }
         let mut groups = self.groups_without_jobs(&said, has_headless);
-        // What is left of a job whose directions are cut off.
+        // Remains of a job whose directions are cut off.
         if let ([only], Some(job), true) = (groups.as_mut_slice(), rest, alone) {
             only.account = job.measurement(self.surroundings(&said, "", only.group)).account;
         }
@@ -294,8 +294,7 @@ impl Run {
         last.into_values().filter(|group| !group.sides.is_empty()).map(measurement).collect()
     }
 
-    /// A job without results of its own, which are those of its group if it is
-    /// all of the group.
+    /// Gives a job without results those of its group, if it is the whole group.
     fn fill(&self, measurement: &mut Measurement, alone: bool) {
         let all =
             self.started.is_some() && self.started == measurement.workload.numjobs.map(u64::from);

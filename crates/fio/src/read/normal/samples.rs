@@ -1,12 +1,12 @@
-//! The lines of a direction's sampled rates.
+//! Parses the lines of a direction's rate samples.
 
 use iodyno_model::{Estimate, RateSamples};
 
 use super::field::{after, field, numbers, up_to};
 use crate::read::figure::estimate;
 
-/// What `bw(KiB/s):min=38976,max=66136,per=99.75%,avg=65372.80,stdev=27.1,samples=12` says, in
-/// bytes. fio counts in KiB whatever `kb_base` is; an `M` is so many of them.
+/// Parses `bw(KiB/s):min=38976,max=66136,per=99.75%,avg=65372.80,stdev=27.1,samples=12`, in bytes.
+/// fio counts in KiB whatever `kb_base` is; an `M` is `kib_in_m` of them.
 pub(super) fn bandwidths(text: &str, kib_in_m: f64) -> RateSamples {
     let unit = text.split_once('(').and_then(|(_, rest)| up_to(rest, |c| c == ')'));
     let unit = unit.unwrap_or_default();
@@ -18,12 +18,12 @@ pub(super) fn bandwidths(text: &str, kib_in_m: f64) -> RateSamples {
     }
 }
 
-/// What `iops:min=9744,max=16534,avg=16343.20,stdev=6.8,samples=12` says.
+/// Parses `iops:min=9744,max=16534,avg=16343.20,stdev=6.8,samples=12`.
 pub(super) fn rates(text: &str) -> RateSamples {
     samples(text, 1.0, 0.0)
 }
 
-/// Figures of `unit`; of the extremes so much of it was cut off at most.
+/// Parses figures in `unit`; extremes were truncated by up to `cut`.
 fn samples(text: &str, unit: f64, cut: f64) -> RateSamples {
     let number = |key| field(text, key)?.parse::<f64>().ok();
     let extreme = |key| -> Option<Estimate> {

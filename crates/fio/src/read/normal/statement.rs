@@ -1,6 +1,5 @@
-//! A text as fio's statements: each begins at words that fio begins it with,
-//! wherever they stand in a line, and ends at the next one. So it does not
-//! matter where lines were broken or joined.
+//! Splits a text into fio's statements: each begins with words that fio begins it with, anywhere in
+//! a line, and ends at the next one. So broken or joined lines do not matter.
 
 use std::sync::LazyLock;
 
@@ -10,14 +9,14 @@ use iodyno_model::{Direction, LatencyKind};
 use super::clean::Line;
 use super::field::{begins_word, tight};
 
-/// What a statement says.
+/// Kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `fio --name=…`: the command.
+    /// `fio --name=…`: a command line.
     Command,
     /// `[global]`: a job file.
     File,
-    /// `name: (g=0): rw=…`: what a job is.
+    /// `name: (g=0): rw=…`: description of a job.
     Job,
     /// `fio-3.33`.
     Version,
@@ -53,28 +52,28 @@ pub(super) enum Kind {
     GroupDirection(Direction),
     /// `Disk stats (read/write):` with its rows.
     Disks,
-    /// Anything else of fio's: passed over.
+    /// Any other output of fio: ignored.
     Other,
 }
 
-/// A statement.
+/// A statement of fio's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Statement {
-    /// What it says.
+    /// Kind.
     pub(super) kind: Kind,
-    /// Line that it begins in, from 1.
+    /// First line, from 1.
     pub(super) line: usize,
-    /// The job's name, or nothing: what stands in front of it.
+    /// Name of the job, which precedes the statement; else empty.
     pub(super) name: String,
-    /// Its text, tight, from its first word; a command's and a job file's as
-    /// they stand. A line feed ends it where nothing is cut off.
+    /// Text from its first word, blanks reduced by `tight`, except commands and job files. A line
+    /// feed ends it if nothing is cut off.
     pub(super) text: String,
-    /// A line in front of it has nothing to do with it.
+    /// An unrelated line precedes it.
     pub(super) apart: bool,
 }
 
-/// How fio begins its statements, without the padding; longer ones first where
-/// one begins another.
+/// First words of fio's statements, without padding; the longer first where one is a prefix of
+/// another.
 const BEGINNINGS: [(&str, Kind); 50] = {
     use Direction::{Mixed, Read, Trim, Write};
     use LatencyKind::{Completion, Submission, Total};
@@ -132,23 +131,23 @@ const BEGINNINGS: [(&str, Kind); 50] = {
     ]
 };
 
-/// A statement's text grows no longer: what follows is not fio's.
+/// Longest text of a statement, bytes: the rest is not fio's.
 const LONGEST: usize = 4096;
-/// The same of the rows of disks, of which a machine has many.
+/// The same for disk rows, of which a machine may have many.
 const LONGEST_ROWS: usize = 16 << 10;
 
-/// What ends a few words is not looked for farther away, bytes.
+/// Distance within which the end of a phrase is searched, bytes.
 const NEAR: usize = 512;
 
 impl Statement {
-    /// Nothing of it is cut off, so far.
+    /// Marks the statement as not cut off so far.
     fn end(&mut self) {
         if !self.text.ends_with('\n') {
             self.text.push('\n');
         }
     }
 
-    /// The name of the next job stands behind it in its line.
+    /// Removes the name of the next job at its end, in the same line.
     fn ends_before(&mut self, name: &str) {
         let text = self.text.trim_end().trim_end_matches(':');
         if let Some(text) = text.strip_suffix(name) {
@@ -156,7 +155,7 @@ impl Statement {
         }
     }
 
-    /// Joins a line to it that begins nothing.
+    /// Appends a line that begins no statement.
     fn goes_on_with(&mut self, line: &str, within_word: bool) {
         let text = self.text.trim_end_matches('\n');
         if text.len() > if self.kind == Kind::Disks { LONGEST_ROWS } else { LONGEST } {
@@ -176,24 +175,24 @@ impl Statement {
                 self.text = format!("{text}{line}");
             }
         } else {
-            // A range that was broken behind its dash: `1024KiB-` `1024KiB`.
+            // A range broken after its dash: `1024KiB-` `1024KiB`.
             let blank = if text.ends_with('-') || within_word { "" } else { " " };
             self.text = tight(&format!("{text}{blank}{}", line.trim_end()));
         }
     }
 }
 
-/// Makes statements of lines.
+/// Builds statements from lines.
 #[derive(Debug, Default)]
 pub(super) struct Statements {
-    /// The one that the next line may add to.
+    /// Statement that the next line may continue.
     last: Option<Statement>,
     apart: bool,
     full: bool,
 }
 
 impl Statements {
-    /// Takes the next line, and gives `take` the statements that are complete by it.
+    /// Adds a line, and gives `take` the statements completed by it.
     pub(super) fn push(&mut self, line: &Line, mut take: impl FnMut(&Statement)) {
         let (front, here) = begun_in(line, self.apart, self.last.as_ref().map(|last| last.kind));
         if let Some(last) = &mut self.last
@@ -215,14 +214,13 @@ impl Statements {
         }
     }
 
-    /// The last statement.
+    /// Returns the last statement.
     pub(super) fn finish(self) -> Option<Statement> {
         self.last
     }
 }
 
-/// The statements that begin in a line, and what stands in front of them and
-/// belongs to the one before.
+/// Statements that begin in a line, and the text before them, which belongs to the previous one.
 fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Statement>) {
     let statement = |kind, name: &str, text: &str| Statement {
         kind,
@@ -249,7 +247,7 @@ fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Stat
     let text = tight(&line.text);
     let mut places = beginnings(&text);
     if command.is_some() {
-        // Options of a command look like nothing else, but for a glued result.
+        // Options of a command resemble nothing else, except results glued to it.
         let first = places.iter().position(|(_, kind)| matches!(kind, Kind::Job | Kind::Head));
         places.drain(..first.unwrap_or(places.len()));
     }
@@ -262,12 +260,12 @@ fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Stat
             Kind::Job | Kind::Head => names.next().unwrap_or(""),
             _ => "",
         };
-        // Behind something else in the same line its last word is the name.
+        // After other text in the same line the last word is the name.
         let name = match name.rsplit([' ', ']']).next() {
             Some(last) if crowded || !found.is_empty() => last,
             _ => name,
         };
-        // It is no part of what stands in front of it.
+        // The name does not belong to the statement before it.
         if let Some(last) = found.last_mut().filter(|_| !name.is_empty()) {
             last.ends_before(name);
         }
@@ -278,7 +276,7 @@ fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Stat
         found.push(statement);
     }
     let front = match found.first().map(|first| first.kind) {
-        // As it stands: it may be of a command.
+        // Unchanged: it may be part of a command.
         None => line.text.clone(),
         Some(Kind::Command | Kind::Head | Kind::Job) => String::new(),
         Some(_) => text[..places.first().map_or(0, |(at, _)| *at)].to_owned(),
@@ -286,7 +284,7 @@ fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Stat
     (front, found)
 }
 
-/// Where statements begin in a tight line.
+/// Offsets and kinds of statements in a tight line.
 fn beginnings(text: &str) -> Vec<(usize, Kind)> {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let words = BEGINNINGS.iter().map(|(words, _)| words);
@@ -302,7 +300,7 @@ fn beginnings(text: &str) -> Vec<(usize, Kind)> {
         let is_one = begins_word(text, at)
             && match kind {
                 Kind::Version => version_in(&text[at..]).is_some(),
-                // A job can be called so.
+                // A job may have this name.
                 _ => !(words.ends_with(':') && next.starts_with('(')),
             };
         if !is_one {
@@ -311,7 +309,7 @@ fn beginnings(text: &str) -> Vec<(usize, Kind)> {
         }
         found.push((at, *kind));
         from = begun.end();
-        // A description says anything; a priority's latencies are not the job's.
+        // A description may contain anything; latencies per priority are not the job's.
         for (of, last) in [("Description:[", b']'), (" prio", b':'), (" prio ", b':')] {
             if words.ends_with(of) {
                 let end = next.bytes().take(NEAR).position(|byte| byte == last);
@@ -322,7 +320,7 @@ fn beginnings(text: &str) -> Vec<(usize, Kind)> {
     found
 }
 
-/// Major and minor number of `3.33` or `fio-3.33`; `None` where it is no version.
+/// Major and minor version of `3.33` or `fio-3.33`; `None` if it is no version.
 pub(super) fn version_in(text: &str) -> Option<(u32, u32)> {
     let text = text.trim_start_matches("fio-");
     let (major, rest) = text.split_once('.')?;
@@ -330,7 +328,7 @@ pub(super) fn version_in(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, rest[..digits].parse().ok()?))
 }
 
-/// Before 2.0.9 the version stood alone, `2.0.8`, and in 1.x as `fio 1.59`.
+/// True for a version on its own line: `2.0.8` before 2.0.9, `fio 1.59` in 1.x.
 fn is_bare_version(words: &str, behind_job: bool) -> bool {
     let (number, named) = match words.strip_prefix("fio ") {
         Some(number) => (number, true),
@@ -341,10 +339,9 @@ fn is_bare_version(words: &str, behind_job: bool) -> bool {
     known && plain && number.len() < 9 && (named || behind_job)
 }
 
-/// The command in a line: from the program's name to the end, or to a result
-/// that is glued to it.
+/// Command in a line: from the program's name to the end, or to a result glued to it.
 fn command_in(line: &str) -> Option<&str> {
-    // The last option: behind it there is no command.
+    // The last option: no command begins after it.
     let is_option = |at: &usize| {
         let behind = line[at + 2..].chars().next();
         behind.is_some_and(|c| c == '-' || c.is_ascii_lowercase())
@@ -361,7 +358,7 @@ fn command_in(line: &str) -> Option<&str> {
     line.get(at..end)
 }
 
-/// What stands in front of each head in a line: the jobs' names.
+/// Names of jobs, which precede each head in a line.
 fn names_in(line: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut from = 0;
@@ -376,7 +373,7 @@ fn names_in(line: &str) -> Vec<&str> {
     names
 }
 
-/// Bullets, comments, boxes and differences begin their lines so.
+/// True for characters of bullets, comments, boxes and diffs at the start of lines.
 fn is_decoration(c: char) -> bool {
     "#|+-*> \u{2502}".contains(c)
 }

@@ -1,5 +1,4 @@
-//! What is known of a job's workload: what was asked for, and what fio said of
-//! it when it began.
+//! Builds a job's workload from its options and from fio's description at its start.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use super::job::Surroundings;
 use super::run::Run;
 use crate::read::workload::{split_names, workload};
 
-/// What was said of jobs when they began, to be looked up.
+/// Index of the descriptions and options of jobs.
 pub(super) struct Said<'a> {
     of_group: BTreeMap<u32, Vec<&'a Announced>>,
     of_job: BTreeMap<(u32, &'a str), Vec<&'a Announced>>,
@@ -29,7 +28,7 @@ impl Run {
         Said { of_group, of_job, asked }
     }
 
-    /// What is known of a job beside its results.
+    /// Properties of a job other than its results.
     pub(super) fn surroundings(&self, said: &Said<'_>, name: &str, group: u32) -> Surroundings {
         let effective = self.announced_workload(said, name, group);
         let (asked, targets) = asked_of(said, name, &effective).unwrap_or_default();
@@ -56,8 +55,8 @@ impl Run {
         }
     }
 
-    /// What fio said of a job when it began. With group_reporting one job
-    /// stands for all of its group: what they have in common.
+    /// Workload that fio described at the start. With group_reporting one job represents its group:
+    /// the properties common to all.
     fn announced_workload(&self, said: &Said<'_>, name: &str, group: u32) -> Workload {
         let mut heads = self.heads_of(group);
         let gathered =
@@ -82,11 +81,10 @@ impl Run {
     }
 }
 
-/// What a job was asked for, and its targets; `None` where that is not of
-/// the job that ran.
+/// Options of a job, and its targets; `None` if they contradict the job that ran.
 fn asked_of(said: &Said<'_>, name: &str, effective: &Workload) -> Option<(Workload, Vec<String>)> {
     let mut options = (*said.asked.get(name)?).clone();
-    // What a shell put in the place of `$((4 * 1024))` is not known.
+    // The shell's expansion of `$((4 * 1024))` is unknown.
     options.retain(|option, value| option != "name" && !value.contains(['$', '`']));
     let targets = options.remove("filename").map_or_else(Vec::new, |names| split_names(&names));
     let asked = workload(options);
