@@ -240,7 +240,7 @@ class Prepare(JobCase):
             result = self.lab.run(f"iodyno resume --store {store} {ALLOWED}")
         self.no_panic(result)
         self.assertEqual(result.status, 2, result.stderr)
-        self.assertIn("were written since the run was left", result.stderr)
+        self.assertIn("were written since the run stopped", result.stderr)
         self.assertIn("its preparation has to be repeated", result.stderr)
         self.keep("foreign-writes.txt", result.stderr)
         document = self.stopped(f"--anew {words}")

@@ -172,7 +172,7 @@ class Stacks(LayoutCase):
                     self.no_panic(result)
                     self.assertEqual(result.status, 3, result.stderr)
                     self.keep(f"taken-out-{layout}.txt", result.stderr)
-                    self.assertIn("is gone already", result.stderr)
+                    self.assertIn("already gone", result.stderr)
                     self.assert_clean()
                 finally:
                     self.lab.cut_power()

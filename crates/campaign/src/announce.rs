@@ -23,14 +23,13 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
     let mut sentences = Vec::new();
     for directory in &directories {
         sentences.push(format!(
-            "In {directory} a scratch file is written for about 10 s (256 MiB to 8 GiB, at most a \
-             quarter of the free space), then read; it is removed afterwards."
+            "In {directory} it writes a scratch file for about 10 s (256 MiB to 8 GiB, at most a quarter of the free space), reads and removes it."
         ));
     }
     if !devices.is_empty() {
         sentences.push(format!("{}, at full speed: {}.", action(writes), devices.join(", ")));
     }
-    let ends = "Ctrl-C stops it and keeps what was measured.";
+    let ends = "Ctrl-C stops it and keeps the results.";
     sentences.push(if budget.together_ns > 0 {
         format!(
             "Each alone up to {}, then all at once up to {}: at most {} in all. {ends}",
@@ -57,30 +56,26 @@ pub(crate) fn question(
     let mut sentences: Vec<String> = directories
         .iter()
         .map(|directory| {
-            format!(
-                "In {directory} a scratch file is written for about 10 s, then read; it is \
-                 removed afterwards."
-            )
+            format!("In {directory} it writes a scratch file for about 10 s, reads and removes it.")
         })
         .collect();
     let does = action(writes);
     sentences.push(format!("{does}, at full speed: {}.", joined(targets.iter())));
     if !neighbours.is_empty() {
         sentences.push(format!(
-            "For one experiment it writes beside that, and destroys what is there: {}.",
+            "For one experiment it also writes, and destroys the data on: {}.",
             joined(neighbours.iter().copied())
         ));
     }
     sentences.push(format!(
-        "One thing is changed at a time; that takes at most {}. Ctrl-C stops it and keeps \
-         what was measured.",
+        "Changes one thing at a time, for at most {}. Ctrl-C stops it and keeps the results.",
         format_duration_ns(budget_ns as f64)
     ));
     sentences
 }
 
 const fn action(writes: bool) -> &'static str {
-    if writes { "Writes, and destroys what is there" } else { "Only reads" }
+    if writes { "Writes, and destroys all data" } else { "Only reads" }
 }
 
 fn joined<'t>(targets: impl Iterator<Item = &'t Target>) -> String {
@@ -126,10 +121,10 @@ impl Change {
         let amount = bytes.map(|bytes| Bytes(bytes).binary());
         match (self, amount) {
             (Self::Write, Some(amount)) => format!("Writes {amount} to {target}{share}."),
-            (Self::Write, None) => format!("Writes to {target} for as long as the jobs say."),
+            (Self::Write, None) => format!("Writes to {target} until the jobs end."),
             (Self::Trim, Some(amount)) => format!("Trims {amount} of {target}: that data is lost."),
             (Self::Trim, None) => {
-                format!("Trims {target} for as long as the jobs say: that data is lost.")
+                format!("Trims {target} until the jobs end: that data is lost.")
             }
         }
     }
@@ -202,7 +197,7 @@ pub(crate) fn endurance(bytes: u64, drive: &Drive, claims: &ClaimBook) -> String
     };
     let percent = bytes as f64 / (terabytes * 1e12) * 100.0;
     let rated = Bytes((terabytes * 1e12) as u64).decimal();
-    format!(", {percent:.2} % of the {rated} that its data sheet rates the drive for")
+    format!(", {percent:.2} % of the {rated} rated by its data sheet")
 }
 
 /// Total bytes of the jobs, where independent of their speed.

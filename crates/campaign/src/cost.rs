@@ -37,7 +37,7 @@ pub fn cost(script: &Script, host: &Host, claims: &ClaimBook) -> Vec<String> {
         .map(|(device, bytes)| {
             let Some(bytes) = bytes else {
                 return format!(
-                    "How much is written to {device} is not known: no data sheet says how fast it is."
+                    "Bytes written to {device} are unknown: no data sheet states its speed."
                 );
             };
             let drive = host.namespace(&device).map(|(drive, _)| drive);
@@ -47,8 +47,7 @@ pub fn cost(script: &Script, host: &Host, claims: &ClaimBook) -> Vec<String> {
         .collect();
     sentences.push(match total_ns {
         Some(ns) => format!("All points take at most about {}.", format_duration_ns(ns)),
-        None => "How long all points take is not known: no data sheet says how fast the drive is."
-            .into(),
+        None => "Total duration unknown: no data sheet states the speed of the drive.".into(),
     });
     sentences
 }

@@ -41,12 +41,10 @@ pub enum CampaignError {
     #[error("settings: {0}")]
     Setting(String),
     /// `filename` names a directory.
-    #[error("filename={0}: it is a directory, and a job works on files")]
+    #[error("filename={0}: is a directory; a job needs files")]
     DirectoryAsFile(String),
     /// A word of --allow-write, --discard-data or --assume-unused names nothing that a job writes.
-    #[error(
-        "`{0}` was allowed to be written, and no job writes it: check the word, or leave it out"
-    )]
+    #[error("`{0}` is allowed, but no job writes it: check the name, or remove it")]
     UnusedAllowance(String),
     /// A system program failed.
     #[error("{line}: {why}")]
@@ -60,7 +58,7 @@ pub enum CampaignError {
     #[error(transparent)]
     Layout(#[from] iodyno_layout::BuildError),
     /// A layout could not be taken down.
-    #[error("what was built still stands: {why}")]
+    #[error("cannot take down the layout: {why}")]
     Standing {
         /// Id of the run that built it.
         run_id: String,

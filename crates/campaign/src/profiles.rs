@@ -30,7 +30,7 @@ pub fn profile_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": PROFILE_FORMAT,
-        "description": "What an application asks of its storage: I/O, bounds, settings.",
+        "description": "Storage requirements of an application: I/O, bounds, settings.",
         "anyOf": [profile],
         "$defs": generator.take_definitions(true),
     })
@@ -40,7 +40,7 @@ pub fn profile_schema() -> Value {
 const FILES: &str = ".iodyno-fit.$jobname.$jobnum.$filenum";
 
 /// Error for a profile that names a path.
-const NAMED_ALONE: &str = "the target is named on the command line alone";
+const NAMED_ALONE: &str = "only the command line names the target";
 
 /// Jobs of a profile on a target: files in a directory, which are removed at the end, or the device
 /// itself.
@@ -60,7 +60,7 @@ pub(crate) fn script(
     let wrong = |text: String| PlanError { name: profile.name.clone(), text };
     let environment = Environment {
         variable: &|_| None,
-        read: &|_| Err(std::io::Error::other("a profile includes no files")),
+        read: &|_| Err(std::io::Error::other("profiles include no files")),
         page_size_bytes: rustix::param::page_size() as u64,
         cpus: std::thread::available_parallelism().map_or(1, usize::from) as u64,
         memory_mib: 0,
@@ -75,7 +75,7 @@ pub(crate) fn script(
         let why = match entry.name.as_str() {
             "directory" | "read_iolog" | "write_iolog" => NAMED_ALONE,
             "filename" | "filename_format" if is_device || path.contains(['/', ':']) => NAMED_ALONE,
-            "fill_device" | "fill_fs" if !is_device => "the directory's users need room, too",
+            "fill_device" | "fill_fs" if !is_device => "it would leave no space for others",
             _ => return None,
         };
         Some(format!("{}: {why}", entry.name))
@@ -106,7 +106,7 @@ pub(crate) fn script(
         script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)
     };
     match profile.figures().find(|of| !has(&of.job)) {
-        Some(of) => Err(wrong(format!("`{of}`: its jobs have none of that name"))),
+        Some(of) => Err(wrong(format!("`{of}`: it has no job of that name"))),
         None => Ok(script),
     }
 }

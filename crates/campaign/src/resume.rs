@@ -86,30 +86,28 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusa
     let Some(first) = record.host() else { return Ok(Vec::new()) };
     let mut messages = Vec::new();
     if differ(&first.kernel.release, &now.kernel.release) {
-        messages.push("the kernel is another one than it was".into());
+        messages.push("the kernel has changed".into());
     }
     for target in &record.run.targets {
         let Some((before, namespace)) = first.namespace(target) else { continue };
         let Some((drive, same)) = now.namespace(target) else {
-            return Err(format!("{target} is not there any more").into());
+            return Err(format!("{target} no longer exists").into());
         };
         if differ(&before.serial, &drive.serial) {
-            return Err(
-                format!("{target} is another drive: its serial number is not what it was").into()
-            );
+            return Err(format!("{target} is another drive: its serial number has changed").into());
         }
         if differ(&namespace.size, &same.size) {
-            return Err(format!("{target} has another size than it had").into());
+            return Err(format!("{target} has changed in size").into());
         }
         if differ(&before.firmware, &drive.firmware) {
-            messages.push(format!("{target}: its firmware is another one than it was"));
+            messages.push(format!("{target}: its firmware has changed"));
         }
         let link = |host: &Host, drive: &Drive| {
             let links = drive.links.iter().filter_map(|address| host.link(address));
             links.map(|link| link.current.value()).collect::<Vec<_>>()
         };
         if link(first, before) != link(now, drive) {
-            messages.push(format!("{target}: its link runs otherwise than it did"));
+            messages.push(format!("{target}: its link has changed"));
         }
     }
     Ok(messages)
@@ -177,14 +175,12 @@ pub fn foreign_writes(
         let bytes = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).binary();
         if is_foreign {
             return Err(format!(
-                "{target}: {bytes} were written since the run was left, more than it can have \
-                 written itself, so its preparation has to be repeated, by a run of its own"
+                "{target}: {bytes} were written since the run stopped, more than its own writes, so its preparation has to be repeated, in a new run"
             )
             .into());
         }
         messages.push(format!(
-            "{target}: {bytes} were written since the run was left; where its state matters, \
-             prepare it again"
+            "{target}: {bytes} were written since the run stopped; if its state matters, prepare it again"
         ));
     }
     Ok(messages)

@@ -63,11 +63,11 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
                 format!("volatile write cache of {}", change.controller),
                 match change.boot_id == boot_id() {
                     true => switched_back(change),
-                    false => Outcome::LeftAlone("the machine was restarted since".into()),
+                    false => Outcome::LeftAlone("the machine was rebooted since".into()),
                 },
             ),
             JournalEntry::Built(built) if standing.contains(run_id) => {
-                let why = "what stands on it could not be taken down".into();
+                let why = "the layer above it could not be taken down".into();
                 (built.title(), Outcome::Failed(why))
             }
             JournalEntry::Built(built) => {
@@ -103,7 +103,7 @@ fn removed(path: &str, identity: Option<(u64, u64)>) -> Outcome {
         Ok(Removed::Yes) => Outcome::Removed,
         Ok(Removed::AlreadyGone) => Outcome::Gone,
         Ok(Removed::NotOurs | Removed::Unproven) => {
-            Outcome::LeftAlone("something else has its name now".into())
+            Outcome::LeftAlone("its name is now in other use".into())
         }
         Err(error) => Outcome::Failed(error.to_string()),
     }
@@ -120,14 +120,14 @@ fn switched_back(change: &WriteCacheChange) -> Outcome {
 fn restored(change: &SettingChange) -> Outcome {
     match &change.boot_id {
         Some(boot) if *boot != boot_id() => {
-            return Outcome::LeftAlone("the machine was restarted since".into());
+            return Outcome::LeftAlone("the machine was rebooted since".into());
         }
         Some(_) => {}
         None => return set_by_hand(&Sysfs::default(), change),
     }
     match restore(&Sysfs::default(), change) {
         Ok(Restored::Yes) => Outcome::Restored(change.before.clone()),
-        Ok(Restored::NotOurs) => Outcome::LeftAlone("somebody else set it since".into()),
+        Ok(Restored::NotOurs) => Outcome::LeftAlone("changed by others since".into()),
         Ok(Restored::Gone) => Outcome::Gone,
         Err(error) => Outcome::Failed(error.to_string()),
     }

@@ -76,22 +76,21 @@ impl fmt::Display for Outcome {
             Self::TakenDown => f.write_str("taken down"),
             Self::Emptied => f.write_str("emptied"),
             Self::Restored(value) => write!(f, "{value} again"),
-            Self::Gone => f.write_str("is gone already"),
+            Self::Gone => f.write_str("already gone"),
             Self::LeftAlone(why) => write!(f, "left alone: {why}"),
             Self::Unproven { by_hand } => {
-                write!(f, "left alone: nothing proves that iodyno made it; if it did: {by_hand}")
+                write!(f, "left alone: not proven to be iodyno's; if it is: {by_hand}")
             }
             Self::MayBeRunning { by_hand } => {
                 write!(
                     f,
-                    "left alone: whether it still goes on cannot be known; if it ended: {by_hand}"
+                    "left alone: whether it is running cannot be known; if it ended: {by_hand}"
                 )
             }
             Self::Elsewhere { host, by_hand } => {
                 write!(
                     f,
-                    "left alone: it is undone on {host}, where it was made; if that is this host, or gone for \
-                     good: {by_hand}"
+                    "left alone: made on {host}, undo it there; if that is this host, or gone for good: {by_hand}"
                 )
             }
             Self::Unreadable(why) => write!(f, "cannot be read: {why}"),

@@ -30,15 +30,14 @@ fn every_mistake_has_its_place() {
             "3, column 10: 10000000 points, and a study has 4096 at most: fewer values, rounds or \
              repetitions",
         ),
-        (of("repeat = 0"), "3, column 10: repeat: at least 1 was expected"),
+        (of("repeat = 0"), "3, column 10: repeat: expected at least 1"),
         (
             of("p99_bound = \"5x\""),
             "3, column 13: p99_bound: a time such as 10, 10s, 500ms or 2m was expected, not `5x`",
         ),
         (
             of("repeat = 2\nadaptive = true"),
-            "4, column 12: adaptive: neither rounds, repetitions nor scaling were expected: each \
-             of them would leave out other points",
+            "4, column 12: adaptive: cannot be combined with rounds, repetitions or scaling: each would skip other points",
         ),
         // [stop].
         (
@@ -84,14 +83,14 @@ fn every_mistake_has_its_place() {
         ),
         (
             of("[[step]]\nname = \"a\"\njob = { bs = [\"4k\"] }"),
-            "5, column 14: step `a`: `[\"4k\"]`: text or a number was expected",
+            "5, column 14: step `a`: `[\"4k\"]`: expected text or a number",
         ),
         (
             of("[[step]]\nname = \"a\"\nafter = true"),
             "5, column 9: step `a`: after: there are no rounds",
         ),
         // [rounds].
-        (in_rounds("most = 7"), "6, column 1: rounds: track: what has to be steady?"),
+        (in_rounds("most = 7"), "6, column 1: rounds: track: expected points to track"),
         (tracked("window = 1"), "8, column 10: rounds: window: 2 or more were expected"),
         (tracked("most = 4"), "8, column 8: rounds: most: the window or more were expected"),
         (
@@ -111,7 +110,7 @@ fn every_mistake_has_its_place() {
                 "[[rounds.track]]\npoint = \"bs=4k\"\nmetric = \"iops\"\n\
                        [[rounds.track]]\npoint = \"bs=1k\"\nmetric = \"iops\"",
             ),
-            "11, column 9: rounds: track: there is no point `bs=1k`; the first one is `bs=4k`",
+            "11, column 9: rounds: track: no point `bs=1k`; the first one is `bs=4k`",
         ),
         (
             of(&format!("{}{TRACK}", ROUNDS.replace("8k", "4k"))),
@@ -119,32 +118,29 @@ fn every_mistake_has_its_place() {
         ),
         (
             of(&format!("{}{TRACK}", ROUNDS.replace("written", "corners"))),
-            "6, column 1: rounds: order = \"written\" and repeat = 1 were expected: a round is the \
-             same each time",
+            "6, column 1: rounds: expected order = \"written\" and repeat = 1: a round is the same each time",
         ),
         (
             tracked("[preparation]\ncondition = \"random\""),
-            "9, column 13: preparation: condition: rounds condition a drive themselves; leave it out",
+            "9, column 13: preparation: condition: remove it: rounds condition a drive themselves",
         ),
         // [scaling].
         (
             of("order = \"random\"\n[scaling]"),
-            "4, column 1: scaling: neither rounds nor order = \"random\" go with it: one more drive \
-             is compared with one less, in that order",
+            "4, column 1: scaling: not with rounds or order = \"random\": each step adds one drive to those before, in order",
         ),
         (
             of("[scaling]\nleast_gain_percent = 100"),
-            "4, column 22: scaling: least_gain_percent: above 0 and below 100 was expected",
+            "4, column 22: scaling: least_gain_percent: expected above 0 and below 100",
         ),
         // [preparation].
         (
             of("[preparation]\nfill = 0"),
-            "4, column 8: preparation: fill: above 0 and at most 100 times was expected",
+            "4, column 8: preparation: fill: expected above 0 and at most 100 times",
         ),
         (
             of("[preparation]\ncondition = \"rw\""),
-            "4, column 13: preparation: condition: rw: OPTION=VALUE was expected, as in \
-             rw=randwrite bs=4k, or `random`",
+            "4, column 13: preparation: condition: rw: expected OPTION=VALUE, as in rw=randwrite bs=4k, or `random`",
         ),
         (
             of("[preparation]\ncondition = \"rw=randwrite iodeth=1\""),
@@ -176,7 +172,7 @@ fn mistakes_in_plans_of_steps_have_their_place() {
         ),
         (
             "job = { }\noutstanding = { from = 2, to = 1, until_growth_below_percent = 1 }",
-            "6, column 15: step `a`: outstanding: 1 <= from <= to was expected",
+            "6, column 15: step `a`: outstanding: expected 1 <= from <= to",
         ),
         (
             "job = { }\n[[step]]\nname = \"a\"\non = [\"each\"]",
@@ -231,5 +227,5 @@ fn check_plan_matches_the_guide() {
 fn mistakes_in_changed_plans_have_no_place() {
     let mut study = Study::named("x");
     study.repeat = 0;
-    assert_eq!(study.check().unwrap_err().to_string(), "x: repeat: at least 1 was expected");
+    assert_eq!(study.check().unwrap_err().to_string(), "x: repeat: expected at least 1");
 }

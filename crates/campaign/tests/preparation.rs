@@ -161,7 +161,7 @@ fn outline_states_the_cost() {
     let mut store = Store::in_memory().unwrap();
     let said = fill.outline(&targets, &host, &claims, &store).unwrap().join("\n");
     assert!(said.contains("Destroys all data of nvme0n1 (discard)."), "{said}");
-    assert!(said.contains("Writes 1.75 TiB to nvme0n1, 2x its size. How long"), "{said}");
+    assert!(said.contains("Writes 1.75 TiB to nvme0n1, 2x its size. Duration unknown"), "{said}");
     assert!(said.ends_with("All 2 are filled at the same time."), "{said}");
 
     let drive = host.drives[0].clone();
@@ -176,10 +176,7 @@ fn outline_states_the_cost() {
                  tbw_tb = 1000.0\nscope = \"exact\"\nsource = \"here\"\n";
     claims.add_toml(sheet, "sheet").unwrap();
     let said = fill.outline(&targets, &host, &claims, &store).unwrap().join("\n");
-    assert!(
-        said.contains(", 0.19 % of the 1 PB that its data sheet rates the drive for."),
-        "{said}"
-    );
+    assert!(said.contains(", 0.19 % of the 1 PB rated by its data sheet."), "{said}");
     assert!(said.contains("about 64 min at 500 MB/s, its data sheet's rate"), "{said}");
     assert!(said.contains("at the same time: about 64 min in all"), "{said}");
 

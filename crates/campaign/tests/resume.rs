@@ -93,7 +93,7 @@ fn prepared_drive_written_by_others_is_refused() {
         let (study, record) = (study(rw, true), record(is_killed));
         assert_eq!(said(&study, &record, prepares, GIB), Ok(Vec::new()));
         let what = said(&study, &record, prepares, 3 * GIB).unwrap_err().0;
-        assert!(what.contains("nvme0n1: 3 GiB were written since the run was left"), "{what}");
+        assert!(what.contains("nvme0n1: 3 GiB were written since the run stopped"), "{what}");
         assert!(what.contains("preparation has to be repeated"), "{what}");
     }
 }

@@ -217,8 +217,8 @@ fn contradictions_to_rounds_are_reported() {
         Study::parse(&base.replace(from, to), "mine").unwrap_err().to_string()
     };
     for (from, to, word) in [
-        ("point = \"write\"", "point = \"wriet\"", "there is no point `wriet`"),
-        ("point = \"write\"", "point = \"last\"", "there is no point `last`"),
+        ("point = \"write\"", "point = \"wriet\"", "no point `wriet`"),
+        ("point = \"write\"", "point = \"last\"", "no point `last`"),
         ("name = \"read\"", "name = \"write\"", "several points"),
         ("order = \"written\"", "order = \"random\"", "order"),
         ("repeat = 1", "repeat = 2", "repeat"),

@@ -65,7 +65,7 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
         let overlap = reasons.iter().find(|reason| reason["rule"] == "overlapping-jobs");
         let why = overlap.unwrap()["why"].as_str().unwrap();
         // The result is marked; to invalidate it, a cache would have to exceed link and claim.
-        assert!(why.starts_with("4 jobs went through the same blocks: offset_increment"), "{why}");
+        assert!(why.starts_with("4 jobs accessed the same blocks: offset_increment"), "{why}");
     }
     let slow = at(&all, 1660e6);
     assert_eq!(slow["limiter"], "link");
@@ -152,7 +152,7 @@ fn a_stripe_that_does_not_help_is_said_to_be_untested() {
     let reads = at(&all, 343e3);
     assert_eq!(reads["limiter"], Value::Null);
     assert_eq!(reads["between"], serde_json::json!(["cpu", "depth", "layer"]));
-    says(reads, &["does not speed up this read load, one drive alone gave 422k IOPS"]);
+    says(reads, &["does not speed up this read load, one drive has 422k IOPS"]);
     says(reads, &["one I/O at a time for each of 64 jobs"]);
     for next in ["twice the jobs", "twice the iodepth", "all drives at once without the layer"] {
         assert!(reads["advice"].as_str().unwrap().contains(next), "{next}");

@@ -51,7 +51,7 @@ fn jobs_may_have_files_in_memory() {
         if direct == "1" && output.status.code() == Some(2) {
             // Before Linux 6.6.
             let said = text(&output.stderr);
-            assert!(said.contains("takes no O_DIRECT") && said.contains("take direct=0"), "{said}");
+            assert!(said.contains("lacks O_DIRECT") && said.contains("use direct=0"), "{said}");
             continue;
         }
         status(&output, 0);

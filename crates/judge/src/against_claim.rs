@@ -89,11 +89,11 @@ pub(crate) fn against_claim(
             enough: false,
             surpassed_by: None,
         };
-        let judgement = judgement(Verdict::Unjudged, ", and it was asked to go no faster");
+        let judgement = judgement(Verdict::Unjudged, ", limited by its own options");
         return Judgement { below_saturation: Some(why), ..judgement };
     }
     if figure.scope == ClaimScope::SeriesMax {
-        let why = ", which is the best of the series and not of this capacity";
+        let why = ", which is for the series, not for this capacity";
         return judgement(Verdict::Unjudged, why);
     }
     if metric == Metric::LatencyMean {
@@ -108,7 +108,7 @@ pub(crate) fn against_claim(
         return judgement(Verdict::Warn, &format!("; {}", limiters.join("; ")));
     }
     if of.total.iter().any(|result| result.direction == Direction::Write) {
-        return judgement(Verdict::Warn, "; what was written before decides how fast it writes");
+        return judgement(Verdict::Warn, "; write speed depends on earlier writes");
     }
     let in_sequence = of.conditions.scratch || of.conditions.fill == Some(FillOrder::Sequential);
     if metric == Metric::Bandwidth && !in_sequence {
@@ -119,7 +119,7 @@ pub(crate) fn against_claim(
         return judgement(Verdict::Warn, &format!("; {fill}, prepare and repeat"));
     }
     if sheet.match_confidence == "guess" {
-        return judgement(Verdict::Warn, ", though whether it is this drive's is a guess");
+        return judgement(Verdict::Warn, ", but the matching data sheet is a guess");
     }
     judgement(Verdict::Fail, "")
 }
@@ -129,16 +129,15 @@ fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
     let BelowSaturation { outstanding, needed, enough, surpassed_by } = *why;
     let short = match (outstanding, needed) {
         (Some(count), Some(needed)) => {
-            format!(": {count:.1} I/Os, at least {needed:.1} are needed")
+            format!(": {count:.1} I/Os, at least {needed:.1} needed")
         }
         (Some(count), None) => {
-            format!(": {count:.1} I/Os, and how many are needed is not known")
+            format!(": {count:.1} I/Os, number needed not known")
         }
-        (None, _) => ": how many were is not known".to_owned(),
+        (None, _) => ": number not known".to_owned(),
     };
-    let best = surpassed_by.map(|best| {
-        format!("at another depth it gives {}, which is judged", limiter::figure(metric, best))
-    });
+    let best = surpassed_by
+        .map(|best| format!("another depth gives {} and is judged", limiter::figure(metric, best)));
     let short = (!enough).then(|| format!("not enough outstanding to reach the claim{short}"));
     [short, best].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
@@ -151,7 +150,7 @@ pub(crate) fn found_limiters(
 ) -> Vec<String> {
     let mut found = Vec::new();
     if !place.whole {
-        found.push("there are layers between the target and the drive".to_owned());
+        found.push("layers between target and drive".to_owned());
     }
     if limiter::saturated(index.host(), of) == Some(true) {
         found.push("a submitting thread was saturated".to_owned());
@@ -204,7 +203,7 @@ pub(crate) fn depth_limiter(
     // A depth found by the depth search is sufficient, whatever the sheet says.
     let searched = of.conditions.depths_tried.len() > 1;
     (!searched && measured_bytes < FULL_QUEUE * claimed_bytes)
-        .then(|| format!("the claim is one at depth {claimed}, measured at {measured:.0}"))
+        .then(|| format!("claim is for depth {claimed}, measured at {measured:.0}"))
 }
 
 #[cfg(test)]

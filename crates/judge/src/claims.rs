@@ -30,8 +30,7 @@ const CAPACITY_TOLERANCE: f64 = 0.03;
 const SIMILAR: f64 = 0.6;
 
 /// Advice for a broken file.
-const NEXT: &str =
-    "compare it with the files in datasheets/, whose format it must have, or leave it out";
+const NEXT: &str = "use the format of the files in datasheets/, or remove the file";
 
 /// Claims by model and capacity.
 #[derive(Debug, Clone, Default)]
@@ -228,7 +227,7 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
         let claim = spanned.into_inner();
         let wrong = |what: String| FileError::at(name, text, offset, what, NEXT);
         if claim.patterns.is_empty() {
-            return Err(wrong(format!("`match` of {} names no model string", claim.model)));
+            return Err(wrong(format!("`match` of {} has no model string", claim.model)));
         }
         let figures = [
             claim.seq_read_mbs,
@@ -241,7 +240,7 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
             claim.lat_write_us,
         ];
         if figures.into_iter().flatten().any(|figure| !figure.is_finite() || figure <= 0.0) {
-            return Err(wrong(format!("a figure of {} is not a positive number", claim.model)));
+            return Err(wrong(format!("a value of {} is not a positive number", claim.model)));
         }
         let compiled: Result<Vec<Regex>, FileError> = claim
             .patterns

@@ -79,13 +79,13 @@ impl fmt::Display for ContractError {
         match self {
             Self::Type(word) => {
                 let names: Vec<&str> = TYPES.iter().map(|one| one.name).collect();
-                write!(f, "{word}: no such type of volume; known are {}", names.join(", "))
+                write!(f, "{word}: unknown volume type; known: {}", names.join(", "))
             }
             Self::Figure(word) => {
-                write!(f, "{word}: IOPS or a rate were expected, as in gp3,6000iops,500MB/s")
+                write!(f, "{word}: expected IOPS or a rate, as in gp3,6000iops,500MB/s")
             }
             Self::TooMuch { stated, volume } => {
-                write!(f, "{stated}: no {volume} volume gives as much")
+                write!(f, "{stated}: no {volume} volume offers this")
             }
         }
     }

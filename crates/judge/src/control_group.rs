@@ -55,7 +55,7 @@ impl fmt::Display for IoLimit {
         let verb = if self.direction == Direction::Write { "writes" } else { "reads" };
         write!(
             f,
-            "io.max of control group {} lets {} of {verb} through to {}",
+            "io.max of control group {} limits {} of {verb} to {}",
             self.group,
             self.value(self.most),
             self.devices.join(" and ")
@@ -141,7 +141,7 @@ impl CgroupEffect {
             Self::LatencyOrCost { .. } => ("IODeviceLatencyTargetSec= IOWeight=", "--blkio-weight"),
         };
         format!(
-            "Remove it and repeat, or measure outside of the group: cat /sys/fs/cgroup{slash}{group}/{setting}; of a systemd \
+            "Remove it, or measure outside of the group: cat /sys/fs/cgroup{slash}{group}/{setting}; of a systemd \
              unit: systemctl set-property UNIT {of_units}; of a container: {of_containers}"
         )
     }
@@ -168,25 +168,21 @@ impl fmt::Display for CgroupEffect {
                 let setting = self.setting();
                 write!(
                     f,
-                    "{setting}{cpus} of control group {group} stopped it in {share} of its periods"
+                    "{setting}{cpus} of control group {group} throttled it in {share} of periods"
                 )
             }
             Self::Cpuset { group, cpus, share } => write!(
                 f,
-                "cpuset.cpus of control group {group} leaves its threads {cpus} CPUs, of which they used {}",
+                "cpuset.cpus of control group {group} allows {cpus} CPUs, {} used",
                 percent(*share)
             ),
             Self::LatencyOrCost { group, setting, device, share } => {
                 write!(f, "control group {group} has {setting} on {device}")?;
                 match share {
                     Some(share) => {
-                        write!(
-                            f,
-                            ", and its threads were not let through {} of the time",
-                            percent(*share)
-                        )
+                        write!(f, ", which stalled its threads {} of the time", percent(*share))
                     }
-                    None => write!(f, ", which may hold it back"),
+                    None => write!(f, ", which may throttle it"),
                 }
             }
         }

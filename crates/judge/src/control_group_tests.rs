@@ -136,7 +136,7 @@ fn io_latency_limits_show_in_stalled_asynchronous_submitters() {
     // These engines also wait for the drive.
     for engine in ["psync", "io_uring"] {
         let found = with(900_000, engine).unwrap();
-        let said = "control group /a/b has io.latency on nvme0n1, which may hold it back";
+        let said = "control group /a/b has io.latency on nvme0n1, which may throttle it";
         assert_eq!((found.is_known(), found.to_string().as_str()), (false, said));
     }
 }

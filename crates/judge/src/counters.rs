@@ -38,7 +38,7 @@ impl<'a> Counted<'a> {
             Some((record.snapshots.get(before)?, record.snapshots.get(after)?))
         });
         let Some((before, after)) = snapshots else {
-            return Err("disk statistics around it are not recorded".into());
+            return Err("no disk statistics were recorded".into());
         };
         let mut devices: Vec<&str> = Vec::new();
         let mut issued = HashMap::new();
@@ -48,7 +48,7 @@ impl<'a> Counted<'a> {
             }
             let below = bottom_devices(before, other);
             if below.is_empty() {
-                return Err("the device below its target is not known".into());
+                return Err("the device below the target is not known".into());
             }
             devices.extend(below.iter().map(|device| device.name.as_str()));
             for result in &other.total {

@@ -26,7 +26,7 @@ impl ExitStatus {
             Self::Failed => "at least one FAIL",
             Self::Usage => "bad usage or unusable target",
             Self::Interrupted => "interrupted, or a measurement failed",
-            Self::Unjudged => "nothing failed, but something asked could not be judged",
+            Self::Unjudged => "no failures, but some results could not be judged",
         }
     }
 }

@@ -24,7 +24,7 @@ impl Expectation {
         let mut found: Self =
             toml::from_str(text).map_err(|error| FileError::of_toml(name, text, &error, NEXT))?;
         if found.drives.is_none() && found.serials.is_none() {
-            return Err(FileError::at(name, text, 0, "it expects nothing", NEXT));
+            return Err(FileError::at(name, text, 0, "it is empty", NEXT));
         }
         for serial in found.serials.iter_mut().flatten() {
             *serial = serial.trim().to_owned();

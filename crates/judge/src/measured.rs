@@ -28,7 +28,7 @@ pub(crate) fn option<'m>(of: &'m Measurement, name: &str) -> Result<Option<&'m s
     // `direct` and `size` have their own fields, and are only known from options.
     let none = options.is_empty() && of.workload.direct.is_none() && of.workload.size.is_none();
     if is_fio(of) && none {
-        return Err("the options of the job are not known".into());
+        return Err("the job's options are not known".into());
     }
     Ok(options.get(name).map(String::as_str))
 }

@@ -38,7 +38,7 @@ impl QuestionScope {
             || finding.subjects.iter().any(|subject| self.has(subject));
         if !concerned && finding.severity > Severity::Info {
             finding.severity = Severity::Info;
-            finding.what = format!("Not among what was named: {}", finding.what);
+            finding.what = format!("Not a named target: {}", finding.what);
         }
         finding
     }

@@ -66,7 +66,7 @@ impl<'a> RuleContext<'a> {
 
     /// Returns the host, for a rule that needs it; the error says what is missing.
     pub(crate) fn known_host(&self) -> Result<&'a Host, String> {
-        self.host().ok_or_else(|| "the run holds no snapshot of the host's devices".into())
+        self.host().ok_or_else(|| "the run has no snapshot of the host's devices".into())
     }
 
     /// Returns finished measurements, with their index.

@@ -56,16 +56,16 @@ impl Growth {
         {
             let share = (more - here) / alone * 100.0;
             let gain = match more >= here {
-                true => format!("brought {share:.0} % of what the first does alone"),
-                false => format!("took away {:.0} % of what the first does alone", -share),
+                true => format!("added {share:.0} % of one drive's rate"),
+                false => format!("cost {:.0} % of one drive's rate", -share),
             };
             let drives = match drives {
                 1 => "1 drive".to_owned(),
                 drives => format!("{drives} drives"),
             };
             let follows = match self.is_doubtful {
-                true => "though the intervals leave that open: measure longer",
-                false => "so they share what limits them",
+                true => "but the intervals are too wide: measure longer",
+                false => "so they share a limit",
             };
             return Some(format!(
                 "{name}: the aggregate stopped growing at {drives}, with {}: one more {gain}, \

@@ -108,7 +108,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
         let mut limiters = Vec::new();
         let mut claim = None;
         let mut against_peers = None;
-        let mut unjudged = "no claim, peers or baseline".to_owned();
+        let mut unjudged = "nothing to compare with".to_owned();
         // Reads and writes use opposite directions of a link, so their sum has no such bound.
         let ceiling = if is_70_30(of) { None } else { ceiling(index, of, metric) };
         if let [target] = of.targets.as_slice() {
@@ -135,15 +135,15 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
                 (median, count, excused(index, of, level(judgement)))
             });
             if let Some(whose) = &place.virtual_disk {
-                unjudged = format!("a virtual disk ({whose}): its limits are a contract's");
+                unjudged = format!("virtual disk ({whose}): limits are set by contract");
             }
         } else if metric == Metric::LatencyMean {
-            "the latencies of each alone are what is judged".clone_into(&mut unjudged);
+            "latencies are judged per drive, not at once".clone_into(&mut unjudged);
         } else if !shared.is_empty() {
             let shared = shared.join(", ");
-            unjudged = format!("targets that share {shared} have no sum to be held against");
+            unjudged = format!("targets share {shared}: no sum to compare with");
         } else {
-            "not every target was measured alone".clone_into(&mut unjudged);
+            "not every target measured alone".clone_into(&mut unjudged);
         }
         if let Some((bound, what)) = &ceiling
             && *bound > 0.0
@@ -204,7 +204,7 @@ impl LastingLevel {
         let from = format_duration_ns(self.at_ns as f64);
         let whole = percent(judgement.ratio * self.mean);
         Judgement { verdict: judgement.verdict.min(Verdict::Warn), ..judgement }
-            .with(format!(", from {from} on ({whole} on the whole)"))
+            .with(format!(", from {from} on ({whole} overall)"))
     }
 }
 

@@ -184,7 +184,7 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     });
     if md.level.is_redundant() {
         steps.push(Step {
-            what: "wait until its drives agree".into(),
+            what: "wait for the initial resync".into(),
             command: Command::new("mdadm", ["--wait", &device]),
             makes: None,
             // 1: there was nothing to wait for.
@@ -238,7 +238,7 @@ fn volume(
     };
     let name = format!("{group}-data");
     steps.push(Step {
-        what: format!("a {kind} volume over all of it"),
+        what: format!("a {kind} volume over the group"),
         command: command("lvcreate")
             .with(["--wipesignatures", "y", "--name", "data", "--extents", "100%FREE"])
             .with(["--type", kind])
@@ -270,7 +270,7 @@ fn mapping(
         command = command.with(["--offset", CRYPT_OFFSET]);
     }
     steps.push(Step {
-        what: "dm-crypt with a key that nobody keeps".into(),
+        what: "dm-crypt with a random key".into(),
         command: command.with([device, &name]),
         makes: Some(Built::Mapping { name: name.clone(), mark: Some(names.mark) }),
         fine: &[0],
@@ -379,7 +379,7 @@ mod tests {
              mdadm --create /dev/md127 --run --metadata=1.2 --homehost=any --name=iodyno-3f9ab \
              --uuid=3f9ab012-3456-7890-abcd-ef0123456789 --level=5 --raid-devices=3 --chunk=128 --bitmap=internal \
              /dev/nvme0n1 /dev/nvme1n1 /dev/nvme2n1\n\
-             # wait until its drives agree\n\
+             # wait for the initial resync\n\
              mdadm --wait /dev/md127\n\
              # xfs\n\
              mkfs.xfs -q -f -K -m uuid=3f9ab012-3456-7890-abcd-ef0123456789 -d su=131072,sw=2 -L iodyno-3f9ab /dev/md127\n\

@@ -131,12 +131,12 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
             (
                 "lvm data alignment",
                 extents.begin_bytes,
-                "A volume begins at a whole stripe of what lies below, and at 1 MiB at least",
+                "A volume begins at a multiple of the stripe below, at 1 MiB or later",
             ),
             (
                 "lvm extent",
                 extents.extent_bytes,
-                "A volume that grows goes on at an extent: whole stripes keep it aligned",
+                "A volume grows by extents: whole stripes keep it aligned",
             ),
         ];
         all.extend(settings.map(|(setting, bytes, why)| Advice {
@@ -155,7 +155,7 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
         let text = |value: u64| if is_size { size_notation(value) } else { value.to_string() };
         let why = match name {
             "su" | "stride" => "Allocation that begins at a stripe unit keeps an I/O on one drive",
-            _ => "Allocation over whole stripes spares RAID 5 and 6 from reading before they write",
+            _ => "Full-stripe allocation saves RAID 5 and 6 reads before writes",
         };
         all.push(Advice {
             setting: format!("{} {name}", of.kind.name()),
@@ -176,7 +176,7 @@ fn partition_advice((path, begin_bytes): &(String, Option<u64>)) -> Option<Advic
         given: size_notation(begin_bytes),
         recommended: size_notation(fits_bytes),
         fits: begin_bytes == fits_bytes,
-        why: "A partition that begins at a multiple of 1 MiB splits no page of its drive",
+        why: "A partition at a multiple of 1 MiB splits no page of its drive",
     })
 }
 

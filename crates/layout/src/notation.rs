@@ -60,7 +60,7 @@ pub fn expand(text: &str) -> Result<Vec<Layout>, LayoutError> {
         let close = list.find('}').ok_or_else(|| error("`{` is not closed"))?;
         let (list, behind) = (&list[..close], &list[close + 1..]);
         if list.contains('{') {
-            return Err(error("braces do not stand in braces"));
+            return Err(error("no braces are allowed in braces"));
         }
         words = words
             .iter()
@@ -101,7 +101,7 @@ fn order(layers: &[Layer]) -> Result<(), String> {
             return Err(format!("{layer}: one layer of a kind"));
         }
         match layer {
-            Layer::Md(_) if n > 0 => return Err(format!("{layer} stands on drives alone")),
+            Layer::Md(_) if n > 0 => return Err(format!("{layer} must be the lowest layer")),
             Layer::Lvm(Lvm::Striped { .. }) if n > 0 => {
                 return Err(format!("{layer} stripes over drives; on {} say lvm", below[n - 1]));
             }
@@ -115,7 +115,7 @@ fn layer(text: &str) -> Result<Layer, String> {
     let (name, asked) = text.split_once(':').map_or((text, None), |(n, asked)| (n, Some(asked)));
     let nothing_asked = |layer: Layer| match asked {
         None => Ok(layer),
-        Some(asked) => Err(format!("{name} takes nothing behind it, `{asked}` was given")),
+        Some(asked) => Err(format!("{name} takes nothing after it, got `{asked}`")),
     };
     if let Some(kind) = FileSystemKind::ALL.into_iter().find(|kind| kind.name() == name) {
         return Ok(Layer::FileSystem(file_system(kind, asked)?));
@@ -148,7 +148,7 @@ fn layer(text: &str) -> Result<Layer, String> {
             Some("inline") => Ok(Layer::Crypt(Crypt { inline: true })),
             Some(other) => Err(format!("crypt takes `inline`, `{other}` was given")),
         },
-        "raw" => Err("raw stands alone".into()),
+        "raw" => Err("raw cannot be joined".into()),
         _ => Err(unknown(name)),
     }
 }
@@ -164,8 +164,8 @@ fn unknown(name: &str) -> String {
         .min()
         .filter(|(distance, _)| *distance <= 2);
     match nearest {
-        Some((_, word)) => format!("`{name}` is no layer; did you mean `{word}`?"),
-        None => format!("`{name}` is no layer; there are {}", known.join(", ")),
+        Some((_, word)) => format!("`{name}` is not a layer; did you mean `{word}`?"),
+        None => format!("`{name}` is not a layer; there are {}", known.join(", ")),
     }
 }
 
@@ -174,14 +174,14 @@ fn parse_piece(what: &str, text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     if !bytes.is_power_of_two() || bytes < LEAST_PIECE_BYTES {
         let least = size_notation(LEAST_PIECE_BYTES);
-        return Err(format!("{what} {text}: a power of two from {least} on was expected"));
+        return Err(format!("{what} {text}: expected a power of two from {least} on"));
     }
     Ok(bytes)
 }
 
 /// Parses `64k`, `1m`, `4096`.
 fn size(text: &str) -> Result<u64, String> {
-    let expected = || format!("`{text}`: a size like 64k or 1m was expected");
+    let expected = || format!("`{text}` is not a size like 64k or 1m");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -204,7 +204,7 @@ fn file_system(kind: FileSystemKind, asked: Option<&str>) -> Result<FileSystem, 
             continue;
         }
         let Some((name, value)) = word.split_once('=') else {
-            return Err(format!("`{word}`: NAME=VALUE, or `new`, was expected"));
+            return Err(format!("`{word}`: expected NAME=VALUE or `new`"));
         };
         let Some((_, is_size)) = known.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = known.iter().map(|(known, _)| *known).collect();
@@ -215,7 +215,7 @@ fn file_system(kind: FileSystemKind, asked: Option<&str>) -> Result<FileSystem, 
         let value = match is_size {
             true => size(value)?,
             false => number(value)
-                .ok_or_else(|| format!("{name}=`{value}`: a number above 0 was expected"))?,
+                .ok_or_else(|| format!("{name}=`{value}`: expected a number above 0"))?,
         };
         if options.insert(name.to_owned(), value).is_some() {
             return Err(format!("{name} is given twice"));
@@ -280,7 +280,7 @@ mod tests {
             ("md1:64k", "takes nothing"),
             ("lvm-stripe:8m", "larger than LVM's extents"),
             ("xfs+md0", "nothing stands on a file system"),
-            ("lvm+md0", "stands on drives alone"),
+            ("lvm+md0", "must be the lowest layer"),
             ("md0+lvm-stripe", "on md0:512k say lvm"),
             ("md0+md1", "one layer of a kind"),
             ("xfs:stride=4", "xfs takes su, sw, not `stride`"),
@@ -288,8 +288,8 @@ mod tests {
             ("xfs:su=64k,su=4k", "given twice"),
             ("xfs:sw=0", "above 0"),
             ("xfs:su", "NAME=VALUE"),
-            ("raw+xfs", "raw stands alone"),
-            ("", "is no layer"),
+            ("raw+xfs", "raw cannot be joined"),
+            ("", "is not a layer"),
             ("md0:18446744073709551615g", "a size like"),
         ] {
             let error = wrong(text);

@@ -112,7 +112,7 @@ fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Ownership {
     // A missing device cannot be read; nobody else mounts there.
     match value_of(&device_of(mount), "UUID") {
         Ok(uuid) if !uuid.is_empty() && !mark.is_uuid(&uuid) => {
-            Ownership::Another("another file system is mounted there by now")
+            Ownership::Another("another file system is mounted there now")
         }
         _ => Ownership::Ours,
     }
@@ -137,7 +137,7 @@ fn mapped_by(name: &str, mark: Option<Mark>) -> Ownership {
     match mark {
         Some(mark) if is_of_a_layer && Names::are_of(mark, name) => Ownership::Ours,
         None if is_of_a_layer && name.starts_with("iodyno") => Ownership::Unproven,
-        _ => Ownership::Another("it is no mapping of iodyno's"),
+        _ => Ownership::Another("not a mapping of iodyno"),
     }
 }
 
@@ -177,7 +177,7 @@ fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, CampaignError>
         return Ok(match name.starts_with("iodyno-") && name.ends_with(".img") {
             _ if at.symlink_metadata().is_err() => Outcome::Gone,
             true => by_hand(),
-            false => Outcome::LeftAlone("it is no file of iodyno's".into()),
+            false => Outcome::LeftAlone("not a file of iodyno".into()),
         });
     };
     let removed = iodyno_target::remove_backing_file(at, mark);
@@ -185,7 +185,7 @@ fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, CampaignError>
         Removed::Yes => Outcome::TakenDown,
         Removed::AlreadyGone => Outcome::Gone,
         Removed::Unproven => by_hand(),
-        Removed::NotOurs => Outcome::LeftAlone("it is no file of iodyno's".into()),
+        Removed::NotOurs => Outcome::LeftAlone("not a file of iodyno".into()),
     })
 }
 

@@ -30,8 +30,7 @@ impl Study {
         if let Some(preparation) = &self.preparation {
             preparation.validate()?;
             if preparation.condition.is_some() && self.rounds.is_some() {
-                let what =
-                    "preparation: condition: rounds condition a drive themselves; leave it out";
+                let what = "preparation: condition: remove it: rounds condition a drive themselves";
                 return Err(Mistake::at(&["preparation", "condition"], what));
             }
         }
@@ -41,7 +40,7 @@ impl Study {
     /// Checks its options.
     fn check_options(&self) -> Result<(), Mistake> {
         if self.repeat == 0 {
-            return Err(Mistake::at(&["repeat"], "repeat: at least 1 was expected"));
+            return Err(Mistake::at(&["repeat"], "repeat: expected at least 1"));
         }
         for (at, step) in self.parts().iter().enumerate() {
             // A step's own options and grid take precedence over those of the study.
@@ -79,8 +78,7 @@ impl Study {
         bound.map_err(|what| Mistake::at(&["p99_bound"], format!("p99_bound: {what}")))?;
         let repeats = self.rounds.is_some() || self.repeat > 1;
         if self.adaptive && (repeats || self.scaling.is_some()) {
-            let what = "adaptive: neither rounds, repetitions nor scaling were expected: each of \
-                        them would leave out other points";
+            let what = "adaptive: cannot be combined with rounds, repetitions or scaling: each would skip other points";
             return Err(Mistake::at(&["adaptive"], what));
         }
         Ok(())
@@ -93,7 +91,7 @@ impl Study {
         let others = self.rounds.is_some() || self.scaling.is_some() || self.adaptive;
         if others || self.repeat > 1 || self.targets_together || self.generator == MadeBy::Fio {
             return wrong(
-                "neither rounds, scaling, adaptive, repetitions, targets_together nor fio go with it",
+                "not with rounds, scaling, adaptive, repetitions, targets_together or fio",
             );
         }
         let probe = Self { targets: vec![String::new()], ..self.clone() };
@@ -102,20 +100,20 @@ impl Study {
             probe.points(0).into_iter().partition(is_sync);
         match loads.as_slice() {
             _ if syncs.len() != usize::from(headroom.sync) => {
-                return wrong("sync: a third step was expected, with fdatasync or fsync");
+                return wrong("sync: expected a third step, with fdatasync or fsync");
             }
             [one, other] if one.writes() != other.writes() => {}
             _ => {
-                return wrong("two steps were expected: one that only writes, one that only reads");
+                return wrong("expected two steps: one that only writes, one that only reads");
             }
         }
         if self.p99_bound.is_none() {
-            return wrong("p99_bound was expected: the time that reads may take");
+            return wrong("expected p99_bound: the longest time of reads");
         }
         if headroom.points == 0 {
             return Err(Mistake::at(
                 &["headroom", "points"],
-                "headroom: points: at least 1 was expected",
+                "headroom: points: expected at least 1",
             ));
         }
         Ok(())
@@ -125,12 +123,11 @@ impl Study {
     fn check_scaling(&self) -> Result<(), Mistake> {
         let Some(scaling) = &self.scaling else { return Ok(()) };
         if self.rounds.is_some() || self.order == Order::Random {
-            let what = "scaling: neither rounds nor order = \"random\" go with it: one more drive \
-                        is compared with one less, in that order";
+            let what = "scaling: not with rounds or order = \"random\": each step adds one drive to those before, in order";
             return Err(Mistake::at(&["scaling"], what));
         }
         if !(scaling.least_gain_percent > 0.0 && scaling.least_gain_percent < 100.0) {
-            let what = "scaling: least_gain_percent: above 0 and below 100 was expected";
+            let what = "scaling: least_gain_percent: expected above 0 and below 100";
             return Err(Mistake::at(&["scaling", "least_gain_percent"], what));
         }
         Ok(())

@@ -40,7 +40,7 @@ impl Preparation {
     /// Returns the first contradiction.
     pub(super) fn validate(&self) -> Result<(), Mistake> {
         if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
-            let what = "preparation: fill: above 0 and at most 100 times was expected";
+            let what = "preparation: fill: expected above 0 and at most 100 times";
             return Err(Mistake::at(&["preparation", "fill"], what));
         }
         self.rounds_on(Vec::new()).map(|_| ())
@@ -77,7 +77,7 @@ impl Preparation {
         }
         for word in workload.split_whitespace() {
             let Some((option, value)) = word.split_once('=') else {
-                let what = "OPTION=VALUE was expected, as in rw=randwrite bs=4k, or `random`";
+                let what = "expected OPTION=VALUE, as in rw=randwrite bs=4k, or `random`";
                 return Err(wrong("condition", &format!("{word}: {what}")));
             };
             study.job.insert(option.into(), value.into());

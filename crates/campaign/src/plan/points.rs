@@ -184,7 +184,7 @@ impl Study {
             false => point.runtime_ns(),
         };
         let Some(once_ns) = self.points(0).iter().map(lasts).sum::<Option<u64>>() else {
-            return Err("--for: the plan has points that take as long as their work does".into());
+            return Err("--for: the plan has points without a time limit".into());
         };
         self.repeat = u32::try_from(duration_ns / once_ns.max(1)).unwrap_or(u32::MAX).max(1);
         Ok(())

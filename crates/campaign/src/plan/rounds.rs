@@ -48,8 +48,7 @@ impl Study {
             };
         };
         if self.order != Order::Written || self.repeat != 1 {
-            let what = "rounds: order = \"written\" and repeat = 1 were expected: a round is the same \
-                        each time";
+            let what = "rounds: expected order = \"written\" and repeat = 1: a round is the same each time";
             return Err(Mistake::at(&["rounds"], what));
         }
         let wrong = |key: &str, what: &str| {
@@ -66,7 +65,7 @@ impl Study {
                 "written_times",
                 "a number above 0 was expected",
             ),
-            (!rounds.track.is_empty(), "track", "what has to be steady?"),
+            (!rounds.track.is_empty(), "track", "expected points to track"),
         ];
         if let Some((_, key, what)) = expected.into_iter().find(|(holds, ..)| !holds) {
             return Err(wrong(key, what));
@@ -78,7 +77,7 @@ impl Study {
                 1 => continue,
                 0 => {
                     let first = titles.first().map_or("none", String::as_str);
-                    format!("there is no point `{}`; the first one is `{first}`", tracked.point)
+                    format!("no point `{}`; the first one is `{first}`", tracked.point)
                 }
                 _ => format!("there are several points `{}`", tracked.point),
             };

@@ -354,7 +354,7 @@ pub(super) fn written(value: &toml::Value) -> Result<String, String> {
         toml::Value::Integer(number) => Ok(number.to_string()),
         toml::Value::Float(number) => Ok(number.to_string()),
         toml::Value::Boolean(set) => Ok(u8::from(*set).to_string()),
-        other => Err(format!("`{other}`: text or a number was expected")),
+        other => Err(format!("`{other}`: expected text or a number")),
     }
 }
 

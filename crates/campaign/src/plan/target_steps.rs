@@ -68,7 +68,7 @@ impl Study {
             apply_value(&mut job, option, value).map_err(|what| wrong(&["job", option], &what))?;
         }
         if step.outstanding.is_some_and(|search| !(1..=search.to).contains(&search.from)) {
-            return Err(wrong(&["outstanding"], "outstanding: 1 <= from <= to was expected"));
+            return Err(wrong(&["outstanding"], "outstanding: expected 1 <= from <= to"));
         }
         Ok(Step {
             each: step.on.is_empty() || step.on.contains(&On::Each),

@@ -58,7 +58,7 @@ impl Preparation {
         for target in targets {
             let refuse = |what: &str| refused(target.name(), what);
             if !matches!(target, Target::Block(_)) {
-                return Err(refuse("it is not a block device; name a drive, nvme0n1"));
+                return Err(refuse("it is not a block device; name a drive (nvme0n1)"));
             }
             let size_bytes = target.size_bytes().ok_or_else(|| refuse("its size is not known"))?;
             let zones = target.is_zoned();

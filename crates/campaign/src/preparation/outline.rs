@@ -36,7 +36,7 @@ impl Preparing {
                 };
                 let time = outlook.estimated_s.map_or(String::new(), |seconds| {
                     format!(
-                        "; the drive says that it takes {}",
+                        "; the drive estimates {}",
                         format_duration_ns(f64::from(seconds) * 1e9)
                     )
                 });
@@ -46,8 +46,7 @@ impl Preparing {
                 ));
             }
             if target.is_zoned() && self.how.fill.is_some() {
-                sentences
-                    .push(format!("Resets all zones of {name}: all of its data are destroyed."));
+                sentences.push(format!("Resets all zones of {name}: destroys all its data."));
             }
             let (Some(times), Some(size_bytes)) = (self.how.fill, target.size_bytes()) else {
                 continue;
@@ -69,8 +68,7 @@ impl Preparing {
                     let rate = format_mb_per_s(per_s);
                     format!(" That takes about {} at {rate}, {whose}.", format_duration_ns(ns))
                 }
-                None => " How long that takes is not known: neither a data sheet nor an earlier \
-                         fill says how fast it writes."
+                None => " Duration unknown: neither a data sheet nor an earlier fill states its write speed."
                     .into(),
             };
             let bytes = Bytes(bytes).binary();

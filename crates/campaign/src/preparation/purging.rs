@@ -72,11 +72,10 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
 fn interruption_warning(target: &str, method: PurgeMethod) -> String {
     match method {
         PurgeMethod::SanitizeBlock | PurgeMethod::SanitizeCrypto => {
-            format!("{target}: interrupted; the drive goes on with the {} by itself", method.name())
+            format!("{target}: interrupted; the drive continues the {} by itself", method.name())
         }
         _ => format!(
-            "{target}: a {} cannot be stopped: it is waited for, and nothing else is begun; \
-             Ctrl-C again leaves it to the drive",
+            "{target}: a {} cannot be stopped: waiting for it, then stopping; Ctrl-C again leaves it to the drive",
             method.name()
         ),
     }
@@ -96,7 +95,7 @@ fn record_end(
         }
         Ok(PurgeEnd::LeftGoing) => {
             let why = SkipReason::PurgeGoesOn;
-            let next = "nvme sanitize-log tells how far it is";
+            let next = "nvme sanitize-log shows its progress";
             execution.tools.skip(&mut execution.record.run, name, Some(method.name()), why, next);
         }
         Err(error) => {

@@ -12,13 +12,13 @@ use crate::targets::{ClearedTarget, Targets};
 /// Refuses preparations that zones do not support.
 pub(super) fn check(how: &Preparation, name: &str) -> Result<(), CampaignError> {
     if how.fill.is_some_and(|times| times > 1.0) {
-        return Err(refused(name, "it is zoned, and a full zone takes no more: --fill 1x"));
+        return Err(refused(name, "it is zoned; a zone fills only once: use --fill 1x"));
     }
     if how.condition.is_some() {
-        return Err(refused(name, "it is zoned, and is not conditioned by writes all over it"));
+        return Err(refused(name, "it is zoned: random writes cannot condition it"));
     }
     if how.purge == Some(PurgeMethod::Discard) && how.fill.is_none() {
-        let what = "it is zoned: --fill 1x resets its zones first, or sudo blkzone reset";
+        let what = "it is zoned: reset it with --fill 1x or sudo blkzone reset";
         return Err(refused(name, what));
     }
     Ok(())

@@ -95,7 +95,7 @@ impl InRounds {
                  NOT REACHED"
             ),
             _ if round < most => format!("round {round} of at most {most}: not steady yet"),
-            _ => format!("round {round}: STEADY STATE NOT REACHED, and no more rounds are left"),
+            _ => format!("round {round}: STEADY STATE NOT REACHED, no rounds left"),
         };
         watcher.event(&Event::Warning(&sentence));
         self.over_in.extend(over_in.map(|round| (point.targets.clone(), round)));

@@ -106,8 +106,7 @@ impl Applied {
             match switch_back(source, &change) {
                 Ok(_) => store.journal_done(run_id, ordinal)?,
                 Err(error) => warnings.push(format!(
-                    "the volatile write cache of {} is not {} as before: {error}; iodyno clean-up \
-                     tries it again",
+                    "the volatile write cache of {} is not {} as before: {error}; retry with iodyno clean-up",
                     change.controller,
                     WriteCacheState::of(!change.on).name()
                 )),
@@ -129,14 +128,14 @@ impl Applied {
                 Ok(restored) => {
                     if restored == Restored::NotOurs {
                         warnings.push(format!(
-                            "{path} was set by somebody else meanwhile and is left so"
+                            "{path} was set by somebody else meanwhile: not restored"
                         ));
                     }
                     store.journal_done(run_id, ordinal)?;
                 }
                 Err(error) => {
                     warnings.push(format!(
-                        "{path} is not {before} as before: {error}; iodyno clean-up tries it again"
+                        "{path} is not {before} as before: {error}; retry with iodyno clean-up"
                     ));
                 }
             }

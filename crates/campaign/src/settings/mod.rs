@@ -85,7 +85,7 @@ impl Settings {
             }
         }
         if !sentences.is_empty() {
-            sentences.push("What was set before is restored at the end.".into());
+            sentences.push("The old values are restored at the end.".into());
         }
         Ok(sentences)
     }
@@ -117,7 +117,7 @@ impl Settings {
         }
         if let Some(governor) = &self.governor {
             let Some(online) = host.cpus.online.get() else {
-                return Err(CampaignError::Setting("which CPUs are online is not known".into()));
+                return Err(CampaignError::Setting("the online CPUs are unknown".into()));
             };
             wanted.extend(online.iter().map(|cpu| Wanted {
                 path: format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
@@ -144,7 +144,7 @@ fn disks<'h>(targets: &[String], host: &'h Host) -> Result<Vec<&'h BlockDevice>,
         let devices = resolved.iter().filter_map(|target| target.device());
         let found: Vec<&BlockDevice> = devices.flat_map(|device| host.bottom_of(device)).collect();
         if found.is_empty() {
-            let what = format!("{target} stands on no disk whose queue could be set");
+            let what = format!("{target} is not on a disk with a request queue");
             return Err(CampaignError::Setting(what));
         }
         for disk in found {

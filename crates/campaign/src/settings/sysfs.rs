@@ -70,9 +70,7 @@ impl Sysfs {
         };
         match is_known {
             true => Ok(self.root.join(&path[1..])),
-            false => {
-                Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no setting of a plan's"))
-            }
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a setting of a plan")),
         }
     }
 }
@@ -87,7 +85,7 @@ pub(crate) fn set_by_hand(sysfs: &Sysfs, change: &SettingChange) -> Outcome {
             let by_hand = format!("echo {} >{path}", shell_word(before));
             Outcome::Unproven { by_hand }
         }
-        Ok(_) => Outcome::LeftAlone("somebody else set it since".into()),
+        Ok(_) => Outcome::LeftAlone("changed by others since".into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Outcome::Gone,
         Err(error) => Outcome::LeftAlone(error.to_string()),
     }

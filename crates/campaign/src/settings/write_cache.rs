@@ -13,7 +13,7 @@ use crate::plan::WriteCacheState;
 use crate::targets::device_of;
 
 /// Next step if it cannot be switched.
-const KEEP: &str = "--write-cache keep leaves it as it is";
+const KEEP: &str = "--write-cache keep leaves it as is";
 
 /// NVMe controllers of those `targets` that are devices. A file's drive serves others, too, and is
 /// left alone.
@@ -50,7 +50,7 @@ pub(super) fn caches(drives: &[&Drive]) -> Result<Vec<WriteCache>, CampaignError
             (fact, _) => {
                 let why = fact.why_unknown().unwrap_or("its serial number is not known".into());
                 return Err(CampaignError::Setting(format!(
-                    "whether the volatile write cache of {name} is on is not known: {why}; {KEEP}"
+                    "whether the volatile write cache of {name} is on is unknown: {why}; {KEEP}"
                 )));
             }
         };

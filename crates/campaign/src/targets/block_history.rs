@@ -176,7 +176,7 @@ impl BlockHistory {
             Err(error) => {
                 let why = error.to_string();
                 tools.watcher.event(&Event::Warning(&format!(
-                    "{why}: which of its blocks were ever written is not known"
+                    "{why}: unknown which blocks were ever written"
                 )));
                 target.lost = Some(why);
             }

@@ -41,7 +41,7 @@ pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
 fn cpus(host: &Host, job: &Job) -> Option<String> {
     let last = host.cpus.online.get()?.iter().max()?;
     let cpu = job.threads.cpus_allowed.iter().find(|cpu| *cpu > last)?;
-    Some(format!("`cpus_allowed` names CPU {cpu}, and the last of this machine is CPU {last}"))
+    Some(format!("`cpus_allowed` names CPU {cpu}, but the last one here is CPU {last}"))
 }
 
 /// Names that do not exist, or are not what they seem.
@@ -53,7 +53,7 @@ fn names(host: &Host, job: &Job, sized: &HashSet<&str>) -> Option<String> {
         };
         if metadata.as_ref().is_some_and(is_special) {
             return Some(format!(
-                "`filename={name}`: a character device holds no data; name a file or a block device"
+                "`filename={name}`: is a character device; name a file or a block device"
             ));
         }
         if metadata.is_some() || sized.contains(name.as_str()) {
@@ -62,12 +62,11 @@ fn names(host: &Host, job: &Job, sized: &HashSet<&str>) -> Option<String> {
         if host.block(name).is_some() {
             // fio makes a file of this name and measures that.
             return Some(format!(
-                "`filename={name}` would be a file in this directory; the device is /dev/{name}, \
-                 such a file ./{name}"
+                "`filename={name}` would be a file in this directory; use /dev/{name}, or for a file ./{name}"
             ));
         }
         (!job.files.allow_file_create).then(|| {
-            format!("`allow_file_create=0`: {name} does not exist, and the job may not make it")
+            format!("`allow_file_create=0`: {name} does not exist; the job may not create it")
         })
     })
 }
@@ -83,7 +82,6 @@ fn size(job: &Job, sized: &HashSet<&str>) -> Option<String> {
     };
     let name = job.files.paths.first().filter(|_| job.files.paths.iter().all(is_empty))?;
     Some(format!(
-        "`size` is missing: {name} does not exist yet, or is empty; say how much, as in size=1g \
-         or, for all jobs, --size=1g"
+        "`size` is missing: {name} does not exist or is empty; set size=1g or, for all jobs, --size=1g"
     ))
 }

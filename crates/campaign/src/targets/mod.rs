@@ -247,9 +247,7 @@ impl Targets {
         let is_zoned = |name: &&str| host.block(name).is_some_and(|block| block.zones().is_some());
         let Some(name) = names.find(is_zoned) else { return Ok(()) };
         Err(format!(
-            "{name} is zoned: each zone is written in sequence, one write at a time, and the drive \
-             fails any other; take zonemode=zbd with --generator fio, or rw=write iodepth=1 on \
-             zones that are empty (sudo iodyno prepare {name} --fill 1x empties and fills them)"
+            "{name} is zoned: its zones take sequential writes only, one at a time; use zonemode=zbd with --generator fio, or rw=write iodepth=1 on empty zones (sudo iodyno prepare {name} --fill 1x empties and fills them)"
         ))
     }
 
@@ -302,7 +300,7 @@ impl Targets {
             [first, second, ..] => {
                 return Err(format!(
                     "file_append=1 on files of different sizes ({first} and {second} bytes) \
-                     cannot be done by one job: give each a job of its own"
+                     needs a job for each file"
                 ));
             }
             [] => None,
@@ -442,8 +440,7 @@ fn not_direct(host: &Host, name: &str) -> Option<String> {
     let target = resolve_anywhere(host, there.to_str()?).ok()?.pop()?;
     let file_system = target.file_system().filter(|one| one.is_in_memory())?;
     Some(format!(
-        "direct=1 cannot be used on {name}: {} takes no O_DIRECT here (tmpfs does since Linux \
-         6.6); take direct=0",
+        "direct=1 cannot be used on {name}: {} lacks O_DIRECT here (tmpfs has it since Linux 6.6); use direct=0",
         file_system.kind
     ))
 }

@@ -12,12 +12,10 @@ pub(crate) fn check_no_metadata(namespace: &Namespace) -> Result<(), String> {
     match format.map(|format| format.metadata_bytes) {
         Some(0) => Ok(()),
         Some(bytes) => Err(format!(
-            "io_uring_cmd cannot be used on {name}: its blocks carry {bytes} bytes of metadata; \
-             take ioengine=io_uring on its block device"
+            "io_uring_cmd cannot be used on {name}: its blocks carry {bytes} bytes of metadata; use ioengine=io_uring on its block device"
         )),
         None => Err(format!(
-            "io_uring_cmd cannot be used on {name}: whether its blocks carry metadata is not known \
-             (Identify Namespace needs root); take ioengine=io_uring on its block device"
+            "io_uring_cmd cannot be used on {name}: its metadata size is unknown (Identify Namespace needs root); use ioengine=io_uring on its block device"
         )),
     }
 }

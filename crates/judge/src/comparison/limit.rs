@@ -25,7 +25,7 @@ pub struct Limit {
 pub enum LimitError {
     /// Not in the form of a limit.
     #[error(
-        "`{0}` is no limit: METRIC < -PERCENT or METRIC > PERCENT was expected, such as `iops < -5%`"
+        "`{0}` is not a limit; expected METRIC < -PERCENT or METRIC > PERCENT, as in `iops < -5%`"
     )]
     Form(String),
     /// Unknown metric.
@@ -134,7 +134,7 @@ impl Limit {
             (Reality::NotShown | Reality::WithinRounding, _) => false,
             (Reality::SpreadUnknown, Some(noise)) => beyond(&difference.ratio, noise),
             (Reality::Unlike, _) => {
-                return Outcome::CannotTell("the workloads differ: no regression".to_owned());
+                return Outcome::CannotTell("unlike workloads: no regression".to_owned());
             }
             (Reality::SpreadUnknown, None) => {
                 return Outcome::CannotTell(format!("fewer than {REPETITIONS} repetitions a side"));
@@ -176,10 +176,10 @@ fn why_not(row: &Row, cell: &Cell, first: Option<usize>, quantity: Quantity) -> 
     let first = first.and_then(|first| row.cells[first].as_ref());
     let figure = row.figures.iter().find(|figure| figure.quantity == quantity);
     if first.is_some_and(|first| first.repetitions == 0) || cell.repetitions == 0 {
-        return "no valid measurement of a side".to_owned();
+        return "a side has no valid results".to_owned();
     }
     match figure.and_then(|figure| figure.why_not.clone()) {
         Some(why) => why,
-        None => format!("{} is not known of both sides", quantity.name()),
+        None => format!("{} not known for both sides", quantity.name()),
     }
 }

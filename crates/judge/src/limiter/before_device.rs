@@ -24,7 +24,7 @@ impl CaseContext<'_, '_> {
         let text = format_duration_ns;
         if at.device >= MOST * at.whole {
             let why = format!(
-                "driver and device have an I/O for {} of its {}",
+                "driver and device take {} of an I/O's {}",
                 percent((at.device / at.whole).min(1.0)),
                 text(at.whole)
             );

@@ -44,11 +44,11 @@ impl CpuShare {
     /// `the busiest thread used 50 % of a CPU`.
     pub(crate) fn text(self) -> String {
         match self {
-            Self::Busiest(share) => format!("the busiest thread used {} of a CPU", percent(share)),
+            Self::Busiest(share) => format!("busiest thread: {} of a CPU", percent(share)),
             Self::Together(share, cpus) => {
                 let cpus = format!("{cpus:.2}");
                 let cpus = cpus.trim_end_matches('0').trim_end_matches('.');
-                format!("all threads together used {} of their {cpus} CPUs", percent(share))
+                format!("all threads: {} of {cpus} CPUs", percent(share))
             }
         }
     }
@@ -104,13 +104,13 @@ pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
     }
     let (Some(asked), Some(reached)) = (of.conditions.depth_asked, of.conditions.depth_reached)
     else {
-        return Err("depth asked for or reached is not recorded".into());
+        return Err("requested or reached depth is not recorded".into());
     };
     if !reached.is_finite() {
         return Err("depth reached is not recorded".into());
     }
     Ok((reached < DEPTH_REACHED * f64::from(asked))
-        .then(|| format!("{reached:.1} of {asked} I/Os were outstanding on the average")))
+        .then(|| format!("{reached:.1} of {asked} I/Os were outstanding on average")))
 }
 
 /// Describes I/O of other processes on the devices. `None`: not known.

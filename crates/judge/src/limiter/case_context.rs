@@ -281,7 +281,7 @@ impl<'a> CaseContext<'a, '_> {
         }
         if let Some((outstanding, latency_ns)) = self.queued() {
             let why = format!(
-                "{outstanding:.0} I/Os outstanding take {} each: they wait for each other",
+                "{outstanding:.0} outstanding I/Os take {} each: they queue",
                 format_duration_ns(latency_ns)
             );
             return Some(Suspect::cleared(Limiter::Depth, why));
@@ -289,7 +289,7 @@ impl<'a> CaseContext<'a, '_> {
         if case.is_absurdly_deep() {
             let (count, ns) = case.in_flight()?;
             let why = format!(
-                "{count:.0} I/Os outstanding take {} each, which is more than any device needs",
+                "{count:.0} outstanding I/Os take {} each, more than any device needs",
                 format_duration_ns(ns)
             );
             return Some(Suspect::cleared(Limiter::Depth, why));

@@ -29,7 +29,7 @@ impl CaseContext<'_, '_> {
     pub(super) fn contract(&self) -> Option<Suspect> {
         let exceeded = self.case.exceeded()?;
         let Some((limit, us)) = exceeded.first() else {
-            let why = "its volume was never above a limit of its own or of the instance";
+            let why = "its volume never exceeded a limit of its own or of the instance";
             return Some(Suspect::cleared(Limiter::Contract, why));
         };
         let (above_ns, whole_ns) = (*us as f64 * 1e3, self.case.of_run().duration_ns? as f64);

@@ -168,7 +168,7 @@ impl<'a> Contrast<'a> {
             Change::Cpus => "other CPUs".into(),
             Change::Polling => "completions polled for".into(),
             Change::Engine(_, to) if to == PASSTHROUGH => {
-                "past the block layer (io_uring_cmd)".into()
+                "without block layer (io_uring_cmd)".into()
             }
             Change::Engine(from, to) => format!("{from} to {to}"),
             Change::OffInterrupts(cpu) => format!("threads off CPU {cpu}"),
@@ -201,7 +201,7 @@ impl<'a> Contrast<'a> {
 
     /// Returns the other measurement's rate and the ratio: `1117 MB/s, x1.01 (0.97 to 1.05)`.
     pub fn outcome(&self) -> String {
-        let drift = if self.is_drift() { ", more than it can have done: drift" } else { "" };
+        let drift = if self.is_drift() { ", too large for this change: drift" } else { "" };
         format!("{}, {}{drift}", self.other.figure(), self.ratio_text())
     }
 }

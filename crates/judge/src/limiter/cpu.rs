@@ -38,7 +38,7 @@ impl<'a> CaseContext<'a, '_> {
         }
         if let Some((Effect::Same | Effect::Fell, contrast)) = jobs {
             if self.all_cpus_busy() {
-                let why = "every CPU of the machine was busy with submitting";
+                let why = "all CPUs were busy with submitting";
                 return Some(Suspect::confirmed(Limiter::Cpu, why));
             }
             return cleared(format!("{}: {}", contrast.title(), contrast.outcome()));
@@ -53,7 +53,7 @@ impl<'a> CaseContext<'a, '_> {
         }
         if case.iops.is_some_and(|iops| iops < IDLE_CPU_IOPS) {
             let iops = figure(Metric::Iops, case.iops.unwrap_or_default());
-            return cleared(format!("{iops} are no work for a CPU"));
+            return cleared(format!("{iops} need little CPU"));
         }
         if let Some(faster) = self.faster_with_no_more() {
             return cleared(format!("the same jobs gave {}", faster.figure()));

@@ -63,7 +63,7 @@ impl CaseContext<'_, '_> {
             return Some(Suspect::confirmed(Limiter::Drive, why));
         }
         if case.blocks == WrittenState::Unwritten {
-            let why = "nothing is read from its flash";
+            let why = "its flash is not read";
             return Some(Suspect::cleared(Limiter::Drive, why));
         }
         let unwritten =
@@ -73,7 +73,7 @@ impl CaseContext<'_, '_> {
             return Some(Suspect::confirmed(Limiter::Drive, why));
         }
         if let Some((each, claimed)) = self.far_below_claim() {
-            let why = format!("each gives {each} of {claimed} that its data sheet states");
+            let why = format!("each reaches {each} of {claimed} on its data sheet");
             return Some(Suspect::cleared(Limiter::Drive, why));
         }
         if let Some(why) = self.parity_at_cards_rate() {

@@ -94,7 +94,7 @@ fn passthrough_shows_the_cost_of_the_kernel() {
     let faster = and(busy.record(), SMALL, 1.3, passed);
     let (gain, text) = names(&faster, SMALL, Limiter::Cpu);
     assert!((gain.unwrap() - 0.3).abs() < 0.01, "{text}");
-    assert!(text.contains("past the block layer (io_uring_cmd)"), "{text}");
+    assert!(text.contains("without block layer (io_uring_cmd)"), "{text}");
     // If more jobs leave it open, passthrough would decide.
     let vague = and(busy.record(), SMALL, 1.1, |of| {
         more_jobs(of);
@@ -113,7 +113,7 @@ fn passthrough_shows_the_cost_of_the_kernel() {
         scale_latency(of, 1.0 / 1.05);
     });
     let (_, text) = names(&passed, ALONE, Limiter::Depth);
-    assert!(text.contains("past the block layer (io_uring_cmd) each I/O takes"), "{text}");
+    assert!(text.contains("without block layer (io_uring_cmd) each I/O takes"), "{text}");
 }
 
 fn scale_latency(of: &mut Measurement, factor: f64) {

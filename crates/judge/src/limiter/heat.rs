@@ -78,7 +78,7 @@ impl CaseContext<'_, '_> {
             }
         }
         if !throttles.is_empty() && throttles.iter().all(|one| *one == Some(false)) {
-            let why = "its thermal counters did not move";
+            let why = "thermal counters did not change";
             return Some(Suspect::cleared(Limiter::Heat, why));
         }
         if case.is_hot() {

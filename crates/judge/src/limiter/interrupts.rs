@@ -46,14 +46,14 @@ pub fn interrupts_on_one_cpu(
     // A single thread gets its completions on its own CPU.
     let threads = of.conditions.threads.or(of.workload.numjobs);
     let Some(threads) = threads else {
-        return Err("how many threads submitted is not known".into());
+        return Err("number of submitters is not known".into());
     };
     if threads < 2 || of.conditions.cpus.len() == 1 {
         return Ok(None);
     }
     let snapshot = |index: Option<usize>| record.snapshots.get(index?);
     let (Some(before), Some(after)) = (snapshot(of.before), snapshot(of.after)) else {
-        return Err("interrupts around it are not recorded".into());
+        return Err("no interrupt counts were recorded".into());
     };
     // So do threads that a cpuset confines to one CPU.
     if cpuset_group(before).is_some_and(|(_, cpus)| cpus == 1) {

@@ -34,7 +34,7 @@ pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -
     notes.extend(context.contrasts.iter().filter_map(|contrast| on_the_way(case, contrast)));
     if case.drive_count > 1 && case.layer.is_none() {
         let each = figure(case.metric, case.rate.value / case.drive_count as f64);
-        notes.push(format!("{each} for each of {} drives on the average", case.drive_count));
+        notes.push(format!("{each} per drive on average, {} drives", case.drive_count));
     }
     let of = case.of_run();
     let queue = crate::place::devices(case.host(), of);
@@ -45,7 +45,7 @@ pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -
         && bs > u64::from(kib) << 10
     {
         notes.push(format!(
-            "each I/O is split: the queue of {bottom} takes {kib} KiB at a time ({})",
+            "each I/O is split: {bottom} takes {kib} KiB per request ({})",
             if block.queue.max_hw_sectors_kib.value() == Some(kib) {
                 "the drive's MDTS"
             } else {
@@ -66,9 +66,7 @@ pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -
     if let (Some(slots), Some(asked)) = (crate::ceiling::queue_slots(case), case.outstanding())
         && asked > slots
     {
-        notes.push(format!(
-            "{asked} I/Os are to be outstanding, and the queue holds {slots} (nr_requests)"
-        ));
+        notes.push(format!("depth {asked} exceeds the queue of {slots} (nr_requests)"));
     }
     if let Some((iops, bandwidth, larger)) = larger_blocks(context) {
         // I/Os split into whole numbers of the same commands change nothing.
@@ -79,7 +77,7 @@ pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -
             .is_some_and(|(kib, bs)| larger > u64::from(kib) << 10 && bs >= u64::from(kib) << 10);
         notes.push(match bandwidth > 1.5 {
             true => format!(
-                "larger blocks move {bandwidth:.1} times as many bytes: the limit is one of I/Os"
+                "larger blocks move {bandwidth:.1} times as many bytes: the limit is IOPS"
             ),
             false if iops < 0.75 && splits => {
                 "larger blocks are cut into commands of the same size, so they do not tell whether the \
@@ -87,7 +85,7 @@ pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -
                     .to_owned()
             }
             false if iops < 0.75 => {
-                "larger blocks move hardly more bytes: the limit is one of bytes".to_owned()
+                "larger blocks hardly move more bytes: the limit is bandwidth".to_owned()
             }
             false => "larger blocks move some more bytes".to_owned(),
         });

@@ -32,7 +32,7 @@ pub(crate) fn power_saving<'a>(
         let changes = ocp_grown(record, of, &drive.name, |log| log.power_state_changes);
         if let Some(changes) = changes.filter(|changes| *changes > 0 && (at_depth_1 || paced)) {
             let times = format_count(changes as f64);
-            let why = format!("{} changed its power state {times} times (OCP)", drive.name);
+            let why = format!("{} changed power state {times} times (OCP)", drive.name);
             return Ok(Some(PowerSaving::Resting(why)));
         }
         let resting = match (at_depth_1, paced) {
@@ -77,6 +77,6 @@ fn resting_drive(drive: &Drive) -> Result<Option<String>, String> {
         }
         // A drive without APST stays in its state.
         None if drive.autonomous_power_states == Fact::Absent => Ok(None),
-        None => Err(format!("whether {} may change its power state is not known", drive.name)),
+        None => Err(format!("autonomous power states of {} are not known", drive.name)),
     }
 }

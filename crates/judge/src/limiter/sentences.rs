@@ -35,13 +35,13 @@ pub(super) fn sentence(
             let title = limiter.is_title(case, *is_probable);
             if let Some(below) = below {
                 parts.push(format!(
-                    "{what}: what limits {title}, which is slower than it should be ({below})."
+                    "{what}: the limit {title}, slower than it should be ({below})."
                 ));
                 return parts.join(" ");
             }
-            parts.push(format!("{what}: what limits {title}."));
+            parts.push(format!("{what}: the limit {title}."));
             if *is_probable {
-                parts.push("Each was measured once, so noise may have made that.".into());
+                parts.push("Each was measured once, so this may be noise.".into());
             }
             parts.extend(next.as_ref().map(behind));
             if matches!(limiter, Limiter::Link) && next.as_ref().is_some_and(|next| next.measured) {
@@ -57,7 +57,7 @@ pub(super) fn sentence(
             let noisy = noisy(context, |of| of.effect() == Effect::Unclear && is_of(&of.other));
             let (noisy, again) = (noisy.join(", "), again(experiments));
             parts.push(match noisy.is_empty() {
-                true => format!("{}: one of each is no evidence; next, {again}.", case.figure()),
+                true => format!("{}: one of each is not enough; next, {again}.", case.figure()),
                 false => format!("{noisy}, too wide to tell; next, {again}."),
             });
         }
@@ -257,8 +257,8 @@ fn behind(next: &Next) -> String {
         gain => format!("{:.1} times as much", gain + 1.0),
     };
     match next.measured {
-        true => format!("With it out of the way {gain} was measured ({}).", next.what),
-        false => format!("Behind it comes {}: at most {gain}.", next.what),
+        true => format!("Without it, {gain} was measured ({}).", next.what),
+        false => format!("Behind it is {}: at most {gain}.", next.what),
     }
 }
 
@@ -288,14 +288,14 @@ fn undecided(context: &CaseContext<'_, '_>, between: &[Limiter], suspects: &[Sus
         return text;
     }
     if between.is_empty() {
-        text.push_str(", and nothing of what is known limits that; more has to be measured.");
+        text.push_str(", and no known limit explains it; measure more.");
         return text;
     }
     let titles: Vec<String> = between.iter().map(|limiter| limiter.title(case)).collect();
-    text.push_str(&format!(". Whether {} limits is not decided", listed(&titles, "or")));
+    text.push_str(&format!(". Whether {} is the limit is open", listed(&titles, "or")));
     let in_reach: Vec<String> = between.iter().filter_map(|one| in_reach(context, *one)).collect();
     if in_reach.len() > 1 {
-        text.push_str(&format!(", both are within reach: {}", in_reach.join("; ")));
+        text.push_str(&format!(", both are close: {}", in_reach.join("; ")));
     }
     let others: Vec<String> = suspects
         .iter()
@@ -313,7 +313,7 @@ fn undecided(context: &CaseContext<'_, '_>, between: &[Limiter], suspects: &[Sus
     let unclear = unclear(context);
     if !unclear.is_empty() {
         let said = unclear.join("; ");
-        text.push_str(&format!(" Noise is why, the rates vary too much to tell: {said}."));
+        text.push_str(&format!(" The rates vary too much to tell: {said}."));
     }
     text
 }
@@ -376,7 +376,7 @@ fn layer_against_alone(context: &CaseContext<'_, '_>) -> Option<String> {
     let gave = alone.other.figure();
     Some(match times {
         times if times < 1.05 => {
-            format!("the {layer} does not speed up this {what}, one drive alone gave {gave}")
+            format!("the {layer} does not speed up this {what}, one drive has {gave}")
         }
         times => format!("{times:.1} times the {gave} of one drive alone"),
     })
@@ -389,5 +389,5 @@ fn elsewhere(context: &CaseContext<'_, '_>) -> Option<String> {
     let Change::Link(_, link) = &contrast.change else { return None };
     let what = if context.case.reads() { "reads" } else { "I/Os" };
     let figure = contrast.other.figure();
-    Some(format!("On {} the same {what} ran at {figure}.", link.label()))
+    Some(format!("On {} the same {what} had {figure}.", link.label()))
 }

@@ -111,7 +111,7 @@ impl CaseContext<'_, '_> {
             let bound = expected.share * OWN_SHARE;
             if expected.is_measured && !has_card && contrast.ratio.low() > bound {
                 let why = format!(
-                    "{outcome}, where the same drives gave x{:.2} beside the others",
+                    "{outcome}; with the others the same drives reached x{:.2}",
                     expected.share
                 );
                 return Some(Suspect::confirmed(Limiter::Shared, why));

@@ -106,7 +106,7 @@ impl Limiter {
             Self::Heat => "heat".into(),
             // A provider's temporary burst.
             Self::Burst if case.virtual_disk.is_some() => "a burst that is used up".into(),
-            Self::Burst => "something that is used up and comes back with a rest".into(),
+            Self::Burst => "something used up that recovers with a rest".into(),
             Self::ControlGroup => match cgroup_effect(&Index::of(case.record), case.of_run()) {
                 Ok(Some(effect)) => {
                     format!("{} of control group {}", effect.setting(), effect.group())
@@ -114,18 +114,16 @@ impl Limiter {
                 _ => "a limit of a control group".into(),
             },
             Self::BeforeDevice => match case.io_times() {
-                Some(at) if at.in_queue() => {
-                    "what holds I/Os back in the block layer's queue".into()
-                }
-                _ => "what holds I/Os back before the block layer's queue".into(),
+                Some(at) if at.in_queue() => "a limit in the block layer's queue".into(),
+                _ => "a limit before the block layer's queue".into(),
             },
             Self::Contract => match case.exceeded().and_then(|all| all.first().copied()) {
                 Some((limit, _)) => limit.name().into(),
-                None => "what volume or instance were ordered with".into(),
+                None => "the contract of volume or instance".into(),
             },
-            Self::OtherUsers => "somebody else's I/O".into(),
-            Self::PowerSaving => "what is done to save power".into(),
-            Self::Interrupts => "the one CPU that takes all interrupts".into(),
+            Self::OtherUsers => "other users' I/O".into(),
+            Self::PowerSaving => "power saving".into(),
+            Self::Interrupts => "the CPU that handles all interrupts".into(),
             Self::Link => match case.own_link() {
                 Some(link) => format!("the link (PCIe {})", link.label()),
                 None => "the link".into(),
@@ -196,7 +194,7 @@ impl Limiter {
             Self::ControlGroup => "a control group",
             Self::Contract => "a contract",
             Self::BeforeDevice => "something before the device",
-            Self::OtherUsers => "somebody else's I/O",
+            Self::OtherUsers => "other users' I/O",
             Self::Link => "the link",
             Self::Shared => "something shared",
             Self::Card => "the card",
@@ -212,7 +210,7 @@ impl Limiter {
     pub(crate) fn advice(self, case: &Case<'_>) -> &'static str {
         match self {
             Self::Burst if case.virtual_disk.is_some() => {
-                "Nothing in this machine: whoever provides it says for how long it is fast."
+                "Nothing in this machine: the provider limits how long it is fast."
             }
             Self::Burst => {
                 "Find out what it is: the drive's temperature and thermal counters (nvme smart-log), \
@@ -234,14 +232,12 @@ impl Limiter {
                 "Nothing in this machine: order more for the volume, or a larger instance where that \
                  is the limit (iodyno rules volume-limit)."
             }
-            Self::OtherUsers => "Stop what else uses the devices, then measure again.",
+            Self::OtherUsers => "Stop the other users, then measure again.",
             Self::Link => {
                 "Put the drive into a slot of a higher generation or of more lanes; if the slot \
                  has them, find out why the link trained lower (iodyno check)."
             }
-            Self::Shared => {
-                "Spread the drives over more uplinks, cards or sockets; more drives here add nothing."
-            }
+            Self::Shared => "Use more uplinks, cards or sockets; more drives here add nothing.",
             Self::Card => {
                 "Attach drives without the card where they have to be fast, and look at the links \
                  between the card and its drives."
@@ -268,12 +264,12 @@ impl Limiter {
             }
             Self::Depth => "Keep more I/Os outstanding: a greater iodepth, or more jobs.",
             Self::Drive if case.virtual_disk.is_some() => {
-                "Nothing in this machine: what it gives is set by whoever provides it."
+                "Nothing in this machine: the provider sets its speed."
             }
             Self::Drive if case.fill == Some(FillOrder::Random) => {
                 "Fill the drive in sequence and measure again, to tell its state from the drive."
             }
-            Self::Drive => "Nothing on the way: a faster one, or several of them.",
+            Self::Drive => "Nothing on the path: use a faster drive, or several.",
         }
     }
 }

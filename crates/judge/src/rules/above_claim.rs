@@ -12,7 +12,7 @@ use crate::yardsticks::{Compared, DOUBTFUL_CLAIM};
 pub(super) static RULE: Rule = Rule {
     id: "above-claim",
     severity: Severity::Info,
-    summary: "rates far above the data sheet's from blocks that are not known to be written",
+    summary: "rates far above the data sheet, from blocks of unknown written state",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -27,13 +27,13 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         tally.found(finding(
             Severity::Info,
             context.subjects(of),
-            format!("{} gives {} of the claim.", of.title(), percent(judgement.ratio)),
+            format!("{} is at {} of the claim.", of.title(), percent(judgement.ratio)),
             vec![
                 Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
                 Evidence::new("claim", figures::value(compared.metric, claim.value)),
                 Evidence::new("of", claim.model.clone()),
             ],
-            "Sheets understate, but not by so much: rather the blocks were never written, or a cache answered.",
+            "Too far above the sheet: probably unwritten blocks or a cache.",
             advice::fill_unknown(context, of),
         ));
     }
@@ -58,7 +58,7 @@ fn doubtful(context: &RuleContext<'_>, compared: &Compared) -> Option<Reservatio
     let share = percent(judgement.ratio);
     match written(of, target) {
         WrittenState::Unknown if times > DOUBTFUL_CLAIM => Some(Reservation::qualified(format!(
-            "{share} of the claim, and it is not known whether its blocks were ever written"
+            "{share} of the claim, from blocks of unknown written state"
         ))),
         WrittenState::Unwritten if times > 1.0 => Some(Reservation::invalid(format!(
             "{share} of the claim, from blocks that were never written"

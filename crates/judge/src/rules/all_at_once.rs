@@ -23,7 +23,7 @@ pub(super) const FULL: f64 = 0.9;
 pub(super) static RULE: Rule = Rule {
     id: "all-at-once",
     severity: Severity::Warn,
-    summary: "several drives at once that give less than the sum of each alone",
+    summary: "several drives at once slower than the sum of each alone",
     checks: Checks::Run(check),
 };
 
@@ -37,7 +37,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((sum, judgement)) = &compared.alone else {
-            tally.unknown(of.title(), "not every target was measured alone");
+            tally.unknown(of.title(), "not every target measured alone");
             continue;
         };
         if of.conditions.written.iter().any(|one| one.state == WrittenState::Unwritten) {
@@ -84,7 +84,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     }
     for AtOnce { targets, suspect, next, gave, evidence } in found {
         let what = format!(
-            "{} targets at once give {}; suspected: {suspect}.",
+            "{} targets at once give {}; suspect: {suspect}.",
             targets.len(),
             gave.join(" and ")
         );
@@ -94,7 +94,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             Vec::new(),
             what,
             evidence,
-            "What drives share limits them together, though each is as fast as it should be.",
+            "A shared limit slows the drives together, although each alone is fast enough.",
             next,
         ));
     }
@@ -144,15 +144,13 @@ fn suspect(
     if link_is_full {
         return (
             "the links that they share",
-            "See the finding on oversubscribed links; the tree: iodyno list --tree".into(),
+            "See the finding on oversubscribed links, and iodyno list --tree".into(),
         );
     }
     let is_of_memory = bytes_per_s(of).is_some_and(|rate| rate >= MEMORY_BYTES_PER_S);
     (
         match is_of_memory {
-            true => {
-                "memory bandwidth or the way between sockets, then a link that is not visible here"
-            }
+            true => "memory bandwidth or the link between sockets, then a link not visible here",
             false => {
                 "a link, expander or card that is not visible here, or one host disk below virtual drives"
             }

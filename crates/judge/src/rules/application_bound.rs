@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "application-bound",
     severity: Severity::Fail,
-    summary: "figures that miss what an application needs (iodyno fit)",
+    summary: "figures below an application's requirements (iodyno fit)",
     checks: Checks::Run(check),
 };
 
@@ -70,8 +70,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             let mut measured = context.record().measurements.iter();
             let of_job = measured.find(|one| one.name == quantity.of.job);
             let subjects = of_job.map_or(Vec::new(), |one| one.targets.clone());
-            let next =
-                format!("iodyno fit {} --explain says where the bound comes from", profile.name);
+            let next = format!("Source of the bound: iodyno fit {} --explain", profile.name);
             tally.found(finding(severity, subjects, what, evidence, &profile.about, next));
         }
     }

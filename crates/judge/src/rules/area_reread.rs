@@ -15,7 +15,7 @@ const TIMES: u64 = 2;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "area-reread",
-    summary: "reads of the same few blocks again and again, which a cache may hold",
+    summary: "repeated reads of the same few blocks, which a cache may hold",
     affected_by,
     what: "the same blocks were read several times",
     why: "What was read before may come from the drive's own memory or a controller's, and its map \
@@ -30,7 +30,7 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
         return Err("how much was read is not known".into());
     };
     let Some(reach) = reach_bytes(context, of).filter(|bytes| *bytes > 0) else {
-        return Err("how much of its target was in reach is not known".into());
+        return Err("the size of the tested range is not known".into());
     };
     let capacity = match of.targets.as_slice() {
         [target] => context.place(of, target).drive.filter(|drive| drive.virtual_disk.is_none()),

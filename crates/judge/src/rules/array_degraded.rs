@@ -10,7 +10,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "array-degraded",
     severity: Severity::Warn,
-    summary: "md arrays without all their members, or that resync, rebuild or check themselves",
+    summary: "md arrays with missing members, or with a resync, rebuild or check running",
     checks: Checks::HostAndEach(check, reservation),
 };
 
@@ -40,10 +40,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             continue;
         }
         let (severity, why) = match missing {
-            0 => (
-                Severity::Info,
-                "What it does with itself takes bandwidth of its members from everybody else.",
-            ),
+            0 => (Severity::Info, "This background work takes bandwidth of the members."),
             _ => (
                 Severity::Warn,
                 "The next member that fails may take the data with it, and reads of what is missing are worked out \

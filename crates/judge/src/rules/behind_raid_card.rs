@@ -9,9 +9,9 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "behind-raid-card",
-    summary: "targets behind a RAID card, whose limits and cache stand before the drives'",
+    summary: "targets behind a RAID card, whose limits and cache come before the drives'",
     affected_by,
-    what: "a RAID card stands before the drives",
+    what: "the drives are behind a RAID card",
     why: "The card's processor, its cache and its own link limit what its drives give together, and \
           the drives' links, health and wear cannot be seen through it.",
     next: "Ask the card by its vendor's tool (storcli, perccli, ssacli, arcconf) for drives and \
@@ -22,13 +22,13 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let host = context.known_host()?;
     let devices = bottom_devices(host, of);
     if devices.is_empty() {
-        return Err("the device below its target is not known".into());
+        return Err("the device below the target is not known".into());
     }
     let raid = || host.cards.iter().filter(|card| card.kind == "RAID" && !card.is_vmd());
     let found = devices.iter().find_map(|device| {
         let card = raid().find(|card| card.blocks.contains(&device.name))?;
         let name = card.name.get().or(card.driver.get()).map_or("", String::as_str);
-        Some(format!("{} lies behind the RAID card {} {name}", device.name, card.address))
+        Some(format!("{} is behind the RAID card {} {name}", device.name, card.address))
     });
     Ok(found.map(|text| text.trim_end().to_owned()))
 }

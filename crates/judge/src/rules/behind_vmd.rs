@@ -9,9 +9,9 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "behind-vmd",
-    summary: "drives behind Intel VMD, whose interrupts stand before the drives' own",
+    summary: "drives behind Intel VMD, which handles their interrupts",
     affected_by,
-    what: "a VMD controller stands before its drives",
+    what: "its drives are behind a VMD controller",
     why: "Where VMD takes the drives' interrupts for them (before Ice Lake, and before Linux 5.13), \
           all drives of a domain share its few vectors: many small I/Os cost more CPU time, and \
           latencies rise.",

@@ -21,7 +21,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((claim, judgement)) = &compared.claim else {
-            tally.unknown(of.title(), "no claim for it is known");
+            tally.unknown(of.title(), "no data sheet for it");
             continue;
         };
         if unwritten(of) {
@@ -56,16 +56,16 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
                 .into()
         } else if compared.limiters.is_empty() {
             let fill = advice::fill_unknown(context, of);
-            format!("How the drive was filled decides how fast it is. {fill}")
+            format!("Its speed depends on how it was filled. {fill}")
         } else {
-            "Remove what held it back, named above, and repeat.".into()
+            "Remove the limits named above, and repeat.".into()
         };
         tally.found(finding(
             severity,
             context.subjects(of),
             format!("{}: {}.", of.title(), judgement.reason),
             evidence,
-            "The drive, or the way to it, is not as fast as was paid for.",
+            "The drive, or the path to it, is slower than specified.",
             next,
         ));
     }

@@ -29,7 +29,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut bays = Vec::new();
     for (n, drive) in drives.iter().enumerate() {
         let (Some(able), Some(bay)) = (able[n], bay(host, drive, &drives, &able)) else {
-            tally.unknown(&drive.name, "what the drive or the links above it are able to");
+            tally.unknown(&drive.name, "capability of the drive or the links above it");
             continue;
         };
         bays.push(Bay { drive, able, bay });
@@ -50,13 +50,13 @@ fn swap(fast: &Bay<'_>, slow: &Bay<'_>, gain: f64) -> iodyno_model::Finding {
     finding(
         Severity::Info,
         vec![a.clone(), b.clone()],
-        format!("{a} is faster than its bay, and {b} slower than its own: swapped, both fit."),
+        format!("{a} is faster than its bay, {b} slower than its own: swap them."),
         vec![
             Evidence::new(a.clone(), words(fast)),
             Evidence::new(b.clone(), words(slow)),
             Evidence::new("together, swapped", format!("{} more", format_mb_per_s(gain))),
         ],
-        "The bandwidth that was paid for is there, at the wrong place.",
+        "The bandwidth is available, but in the wrong bay.",
         format!(
             "Swap {a} and {b}, where both bays take both drives (form factor, cooling), with the machine off or \
              both unused: nothing on a drive depends on its bay."

@@ -31,12 +31,12 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
                 WrittenState::Unknown => {
                     tally.unknown(
                         target,
-                        format!("whether its blocks hold data: {}", share.evidence),
+                        format!("written state of its blocks: {}", share.evidence),
                     );
                     continue;
                 }
                 WrittenState::Partly => {
-                    (Severity::Info, format!("Only a part of {target} was ever written."))
+                    (Severity::Info, format!("{target} is only partly written."))
                 }
                 WrittenState::Unwritten => (
                     Severity::Warn,
@@ -77,7 +77,7 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
     if unwritten(of) {
         let share = of.conditions.written.first().map_or(0.0, |share| share.share.value);
         return Some(Reservation::invalid(match of.targets.len() {
-            1 => format!("{} of its blocks were ever written: too few to measure", percent(share)),
+            1 => format!("{} of its blocks are written: too few to measure", percent(share)),
             _ => "no target holds enough data to measure".into(),
         }));
     }
@@ -99,13 +99,13 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 fn why(target: &str, is_virtual: bool) -> &'static str {
     match (target.starts_with('/') && !target.starts_with("/dev/"), is_virtual) {
         (true, _) => {
-            "What a file does not hold the file system answers with zeros, without a drive: such rates are no drive's."
+            "The file system answers reads of holes with zeros, without the drive: such rates are not a drive's."
         }
         (false, true) => {
-            "A virtual disk answers reads of blocks that hold nothing without reading anything: such rates are not its own."
+            "A virtual disk answers reads of unwritten blocks without reading anything: such rates are not its own."
         }
         (false, false) => {
-            "A drive answers reads of blocks that hold nothing without reading flash: such rates are not its own."
+            "A drive answers reads of unwritten blocks without reading flash: such rates are not its own."
         }
     }
 }

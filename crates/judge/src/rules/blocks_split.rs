@@ -10,9 +10,9 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "blocks-split",
-    summary: "blocks larger than a request may be, by max_sectors_kb or by the drive (MDTS)",
+    summary: "blocks larger than the largest request (max_sectors_kb, or the drive's MDTS)",
     affected_by,
-    what: "its blocks were cut into several requests",
+    what: "its blocks were split into requests",
     why: "The drive got more and smaller commands than the job made, and a block is done when the \
           last of its parts is.",
     next: "Measure with blocks of that size. Where the drive takes larger ones, allow them: cat /sys/block/DEVICE/queue/max_hw_sectors_kb | sudo tee \
@@ -33,7 +33,7 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
         let (Some(most), Some(hardware)) =
             (queue.max_sectors_kib.value(), queue.max_hw_sectors_kib.value())
         else {
-            return Err(format!("the largest request of {} is not known", device.name));
+            return Err(format!("maximum request of {} is not known", device.name));
         };
         let (most, hardware) = (Bytes::kib(most.into()), Bytes::kib(hardware.into()));
         if block_bytes <= most.0 {

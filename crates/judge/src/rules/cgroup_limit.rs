@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "cgroup-limit",
     severity: Severity::Warn,
-    summary: "limits of a control group (io.max, cpu.max, io.latency, io.cost) that were reached",
+    summary: "control group limits (io.max, cpu.max, io.latency, io.cost) that were reached",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -51,7 +51,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             false => (Severity::Info, "may be held back by"),
         };
         let what = format!("{whose}: {how} {setting} of control group {group}.");
-        let why = "The figures are those of the limit, and neither the drive's nor the CPU's.";
+        let why = "The figures show the limit, not the drive or the CPU.";
         tally.found(finding(severity, subjects, what, evidence, why, effect.next()));
     }
 }

@@ -13,9 +13,9 @@ const SMALLER: [&str; 4] =
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "compressible-data",
-    summary: "writes of zeros, patterns, or data made to be compressed or deduplicated",
+    summary: "writes of zeros, patterns, or compressible or duplicate data",
     affected_by,
-    what: "what was written can be made smaller",
+    what: "the written data is compressible",
     why: "Some drives compress, some take zeros as a trim, and file systems and arrays \
           deduplicate: less is written than is counted, and what is read back later is no data \
           either. No drive says whether it does.",

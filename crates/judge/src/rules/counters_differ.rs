@@ -25,7 +25,7 @@ const FOREIGN_BYTES: u128 = 1_000_000_000;
 pub(super) static RULE: Rule = Rule {
     id: "counters-differ",
     severity: Severity::Info,
-    summary: "I/O that never reached the device, or reached the drive past this host's kernel",
+    summary: "I/O that never reached the device, or bypassed this host's kernel",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -45,7 +45,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     affected.report(
         tally,
         "part of the I/O never reached the device",
-        "What answered in its place, a page cache, a file system's holes or compression, is faster than a drive.",
+        "A page cache, file holes or compression answered instead, and is faster than a drive.",
         "Bypass the page cache (direct=1), and read files that were written in full.",
     );
     let snapshots = (context.host(), context.record().host_after());
@@ -87,7 +87,7 @@ fn short(
             continue;
         }
         if bytes == 0 && of.workload.is_buffered() != Some(true) {
-            return Err(format!("the kernel counts no I/O of {devices}"));
+            return Err(format!("the kernel does not count {devices}"));
         }
         let share = bytes as f64 / issued as f64;
         if share < worst.as_ref().map_or(REACHED, |(worst, _)| *worst) {
@@ -159,7 +159,7 @@ fn foreign(tally: &mut Tally, drive: &Drive, [before, after]: [&Host; 2], passed
             Severity::Info,
             vec![name.clone()],
             format!(
-                "{name} counted {} {verb} during the run, of which this host's kernel sent {}.",
+                "{name} counted {} {verb} during the run; this host's kernel sent {}.",
                 bytes(counted),
                 bytes(kernel)
             ),

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "depth-capped",
     summary: "more outstanding I/Os asked for than the device's queue holds (nr_requests)",
     affected_by,
-    what: "the queue does not hold the depth that was asked for",
+    what: "the queue is shorter than the requested depth",
     why: "What finds no place in the queue waits outside: the drive never saw so many I/Os at once, \
           and the latencies hold the wait.",
     next: "Spread the jobs over more CPUs (each has a queue of its own), or ask for less depth. Where \
@@ -27,12 +27,12 @@ pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> Affect
     let jobs = workload.numjobs.unwrap_or(1);
     let of_jobs = || Some(workload.iodepth?.saturating_mul(jobs));
     let Some(asked) = of.conditions.depth_asked.or_else(of_jobs) else {
-        return Err("the depth that was asked for is not known".into());
+        return Err("the requested depth is not known".into());
     };
     let host = context.known_host()?;
     let devices = bottom_devices(host, of);
     if devices.is_empty() {
-        return Err("the device below its target is not known".into());
+        return Err("the device below the target is not known".into());
     }
     // A thread submits to the queue of its CPU.
     let threads = of.conditions.threads.unwrap_or(jobs).max(1);
@@ -48,7 +48,7 @@ pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> Affect
     let capped = capacity > 0 && (capacity as f64) < LEAST_CAPACITY * f64::from(asked);
     Ok(capped.then(|| {
         format!(
-            "{} I/Os were asked for, and the queue holds {}",
+            "{} I/Os requested, queue length {}",
             format_count(f64::from(asked)),
             format_count(capacity as f64)
         )

@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "depth-ignored",
-    summary: "iodepth above 1 with an engine that has one I/O outstanding at a time",
+    summary: "iodepth above 1 with a synchronous engine",
     affected_by,
     what: "its iodepth had no effect",
     why: "The engine waits for each I/O before it submits the next, so each job was at depth 1 \
@@ -27,7 +27,7 @@ pub(super) fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     match (workload.ioengine.as_deref(), workload.direct) {
         (None, _) => Err("its I/O engine is not known".into()),
         (Some(engine), _) if ONE_AT_A_TIME.contains(&engine) => {
-            Ok(Some(format!("iodepth={depth}, and {engine} has one I/O outstanding at a time")))
+            Ok(Some(format!("iodepth={depth}, but {engine} is synchronous")))
         }
         // Buffered I/O: the kernel copies to and from the page cache within io_submit.
         (Some("libaio"), Some(false)) => {

@@ -10,7 +10,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "depth-not-reached",
     severity: Severity::Info,
-    summary: "fewer outstanding I/Os than asked for, or a rate that still grew with them",
+    summary: "fewer outstanding I/Os than requested, or a rate still growing with depth",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -20,8 +20,8 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         Ok(why.map(|why| evidence(context, of, &why)))
     };
     let words = [
-        "fewer I/Os were in flight than the drive can use or than were asked for",
-        "With fewer I/Os in flight than meant, the figure is that of another, lighter load.",
+        "fewer I/Os in flight than requested or than the drive can use",
+        "With fewer I/Os in flight the figure is that of a lighter load.",
         "Look at what bounds the queue: grep . /sys/block/*/queue/nr_requests; a saturated submitter or a layer that splits and waits also shows like this.",
     ];
     qualify(tally, context, affected_by, words);

@@ -43,10 +43,10 @@ fn functions(host: &Host, tally: &mut Tally) {
             finding(
                 Severity::Info,
                 subjects,
-                format!("The NVMe function {address} is given to another program or a virtual machine."),
+                format!("The NVMe function {address} is passed to another program or VM."),
                 evidence,
-                "It has no block device here and was not looked at.",
-                "If that is not meant: look at driver_override of the function and at the driver's boot options.",
+                "It has no block device here and was not checked.",
+                "If unintended, check the function's driver_override and the driver's boot options.",
             )
         } else {
             finding(
@@ -55,7 +55,7 @@ fn functions(host: &Host, tally: &mut Tally) {
                 format!("The NVMe function {address} has no controller."),
                 evidence,
                 WHY,
-                format!("See what the kernel says of it: sudo dmesg | grep {address}; then: sudo lspci -vv -s {address}"),
+                format!("See the kernel log: sudo dmesg | grep {address}; then: sudo lspci -vv -s {address}"),
             )
         });
     }
@@ -112,7 +112,7 @@ fn namespaces(host: &Host, tally: &mut Tally) {
             vec![block.name.clone()],
             format!("The namespace {} holds 0 bytes.", block.name),
             vec![Evidence::new("size", "0")],
-            "The kernel gave it up, or cannot use its format (metadata, zones).",
+            "The kernel dropped it, or cannot use its format (metadata, zones).",
             format!("See why: sudo dmesg | grep {drive}; what the drive says of it: sudo nvme id-ns /dev/{}", block.name),
         ));
     }
@@ -136,7 +136,7 @@ fn slots(host: &Host, tally: &mut Tally) {
         tally.found(finding(
             Severity::Fail,
             vec![slot.address.clone()],
-            format!("Slot {} is occupied, but there is no link to what is in it.", slot.name),
+            format!("Slot {} is occupied, but its link is down.", slot.name),
             vec![
                 Evidence::new("presence", "detected"),
                 Evidence::new("data link layer", "not active"),

@@ -7,15 +7,14 @@ use iodyno_model::{Evidence, Host, Severity};
 use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-const WHY: &str =
-    "A drive that is not there serves nobody, and an array may be without redundancy.";
+const WHY: &str = "Data on it is unavailable, and an array may have lost redundancy.";
 const NEXT: &str = "Look for the drive in its bay and for its PCI function: lspci -nn | grep -i 'non-volatile'; \
                     then: sudo dmesg | grep -i -e nvme -e pcie";
 
 pub(super) static RULE: Rule = Rule {
     id: "drive-missing",
     severity: Severity::Fail,
-    summary: "drives that vanished, or are not those of --expect or of the baseline",
+    summary: "drives that vanished, or differ from --expect or the baseline",
     checks: Checks::Host(check),
 };
 
@@ -25,7 +24,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         tally.checked();
         let found = host.drive_count();
         if let Some(count) = expect.drives.filter(|count| *count != found) {
-            let what = format!("{found} NVMe drives are there, expected {count}.");
+            let what = format!("{found} NVMe drives found, expected {count}.");
             let evidence = vec![
                 Evidence::new("expected", count.to_string()),
                 Evidence::new("found", found.to_string()),
@@ -91,7 +90,7 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
             tally.found(finding(
                 Severity::Fail,
                 vec![(*serial).to_owned()],
-                format!("The drive with serial number {serial} is not there, unlike {whose}."),
+                format!("The drive with serial number {serial} is missing, unlike {whose}."),
                 vec![Evidence::new("serial", *serial)],
                 WHY,
                 NEXT,
@@ -109,7 +108,7 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
                     Evidence::new("serial", serial.clone()),
                     Evidence::new("model", drive.model.value().unwrap_or_default()),
                 ],
-                "A drive that nobody knows of may be another machine's, or a replacement that was not recorded.",
+                "An unknown drive may be another machine's, or an unrecorded replacement.",
                 "If it belongs here, add it to the expectation or make a new baseline.",
             ));
         }

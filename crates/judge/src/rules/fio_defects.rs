@@ -15,11 +15,11 @@ const VAGUE: f64 = 0.02;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "fio-defects",
-    summary: "figures that fio, or this version of it, is known to report wrongly",
+    summary: "figures with known defects in fio or this version of it",
     affected_by,
-    what: "fio is known to report some of it wrongly",
-    why: "Defects of the program that measured look like properties of the drive.",
-    next: "Repeat with what is named left out, or with another version; iodyno runs the same job \
+    what: "known defects of fio affect some figures",
+    why: "Defects of the benchmark look like properties of the drive.",
+    next: "Repeat without these options, or with another version; iodyno runs the same job \
            file.",
 });
 
@@ -42,7 +42,7 @@ const DEFECTS: [(Defect, &str); 7] = [
         trimmed,
         "latencies of trims with an asynchronous engine are those of handing them over (issue 764)",
     ),
-    (verified, "verify reads back what was written, and the figures hold those reads (issue 1492)"),
+    (verified, "verify reads back written data, and the figures include those reads (issue 1492)"),
     (
         false_alarms,
         "verify may find errors where there are none, since blocks were written over each other: \

@@ -54,7 +54,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             subjects,
             format!("Drives of the model {model} have {} versions of firmware.", versions.len()),
             evidence,
-            "Equal drives with different firmware may differ in speed and in faults that were mended.",
+            "Equal drives with different firmware may differ in speed and in fixed bugs.",
             next,
         ));
     }

@@ -12,7 +12,7 @@ const BITS: [(u8, Severity, &str, &str); 5] = [
         0,
         Severity::Fail,
         "available spare is below the threshold",
-        "The drive has little left to replace worn blocks with; it will fail or turn read-only.",
+        "The drive has few spare blocks left; it will fail or turn read-only.",
     ),
     (
         2,
@@ -25,7 +25,7 @@ const BITS: [(u8, Severity, &str, &str); 5] = [
         4,
         Severity::Fail,
         "the backup of its volatile memory has failed",
-        "What was acknowledged may be lost when the power fails.",
+        "Acknowledged writes may be lost on power failure.",
     ),
     (
         5,

@@ -16,9 +16,9 @@ const LARGEST: u64 = 64 << 10;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "indirection-unit",
-    summary: "random writes smaller than the unit in which the drive maps its flash",
+    summary: "random writes smaller than the drive's indirection unit",
     affected_by,
-    what: "its random writes are smaller than the drive's unit",
+    what: "its random writes are below its mapping unit",
     why: "Drives of much and cheap flash (QLC) map it in units of 16 KiB or more: a smaller write makes \
           the drive read, change and write a whole unit, which costs as much as writing all of it.",
     next: "Write in multiples of the unit: cat /sys/block/DEVICE/queue/minimum_io_size, or its data \

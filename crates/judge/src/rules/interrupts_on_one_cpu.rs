@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "interrupts-on-one-cpu",
-    summary: "interrupts of all of a drive's queues on one CPU, though several submit",
+    summary: "interrupts of all queues of a drive on one CPU, although several submit",
     affected_by,
     what: "one CPU took the interrupts of all queues",
     why: "It handles the completions of all others: once it is busy the rate grows no more, and \

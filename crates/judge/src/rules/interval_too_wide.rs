@@ -16,13 +16,13 @@ const LEVEL: f64 = 0.95;
 pub(super) static RULE: Rule = Rule {
     id: "interval-too-wide",
     severity: Severity::Info,
-    summary: "measurements that reached the longest time before the precision asked for",
+    summary: "measurements that reached the maximum time before the target precision",
     checks: Checks::RunAndEach(check, reservation),
 };
 
 fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let affected_by = |of: &Measurement| match widths(of) {
-        None => Err("its interval or the precision asked for is not recorded".into()),
+        None => Err("its interval or target precision is not recorded".into()),
         Some(wide) => Ok((!wide.is_empty()).then(|| {
             let said = wide.iter().map(|Wide { of, reached, asked }| {
                 format!("{of}{}, asked {}", said(*reached), format_width(*asked))
@@ -32,7 +32,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     };
     let words = [
         "the interval is wider than asked for",
-        "The figure is right within its interval, which is wider than usual: small differences mean nothing.",
+        "The figure is right within its wide interval: small differences are not significant.",
         "Measure longer: check has --max-time 60, jobs have runtime=60",
     ];
     qualify(tally, context, affected_by, words);

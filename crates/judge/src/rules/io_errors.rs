@@ -50,7 +50,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             said
         } else {
             (
-                "Blocks that cannot be read are lost data, and the rate leaves them out.",
+                "Unreadable blocks are lost data, and are not part of the rate.",
                 format!(
                     "See which blocks: sudo dmesg | grep -i 'error, dev'{}. Restore the data, and \
                      replace the drive if they grow",

@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "io-scheduler",
     summary: "an I/O scheduler other than none on an NVMe drive",
     affected_by,
-    what: "an I/O scheduler sorted the I/O",
+    what: "an I/O scheduler was in use",
     why: "A scheduler takes a lock and CPU time for every I/O, and holds some back; NVMe drives have \
           queues enough to do without, and do so unless somebody set it otherwise.",
     next: "echo none | sudo tee /sys/block/DEVICE/queue/scheduler. Where it is not the kernel's own \
@@ -33,7 +33,7 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
                 let is_default =
                     scheduler == "mq-deadline" && device.queue.hardware_queues.get() == Some(&1);
                 let whose = match is_default {
-                    true => ", the kernel's own choice for its one hardware queue",
+                    true => ", the kernel's default for one hardware queue",
                     false => "",
                 };
                 return Ok(Some(format!("{scheduler} on {}{whose}", device.name)));

@@ -40,7 +40,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
     affected.report(
         tally,
-        "the IOMMU forgets every mapping at once (strict mode)",
+        "the IOMMU is in strict mode (flushes every mapping)",
         "Each I/O waits until the IOMMU's caches are emptied of its buffer: at many IOPS that is CPU time, and a \
          lock that all CPUs share.",
         &format!(

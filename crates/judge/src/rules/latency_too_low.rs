@@ -12,7 +12,7 @@ use crate::rule_context::RuleContext;
 /// fastest, states 5 us.
 const LEAST_NS: f64 = 3000.0;
 
-const SAYS: &str = "its I/Os took less time than any device needs";
+const SAYS: &str = "latency below that of any device";
 const WHY: &str = "No drive answers a command within 3 us: what answered is memory (the page cache, a \
                    file system in memory, a null device), or what was taken is not the latency of an I/O.";
 const NEXT: &str = "Look at the target, at direct=1, and at what the report calls latency.";
@@ -20,7 +20,7 @@ const NEXT: &str = "Look at the target, at direct=1, and at what the report call
 pub(super) static RULE: Rule = Rule {
     id: "latency-too-low",
     severity: iodyno_model::Severity::Info,
-    summary: "latencies below what any device has",
+    summary: "latencies below those of any device",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -43,7 +43,7 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
     let of = context.record().measurements.get(measurement)?;
     let ns = too_low(context, of).filter(|_| of.failure().is_none())?;
     let mean = format_duration_ns(ns);
-    Some(Reservation::invalid(format!("a mean latency of {mean} is that of no device")))
+    Some(Reservation::invalid(format!("mean latency {mean}: below any device's")))
 }
 
 /// Returns the mean latency if it is too low, ns; `None` if page-cache or target-qualified already

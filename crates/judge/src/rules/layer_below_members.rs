@@ -20,7 +20,7 @@ const FINE: f64 = 0.9;
 pub(super) static RULE: Rule = Rule {
     id: "layer-below-members",
     severity: Severity::Warn,
-    summary: "arrays and striped volumes that give less than their level makes of their members",
+    summary: "arrays and striped volumes slower than their level and members allow",
     checks: Checks::Run(check),
 };
 
@@ -74,10 +74,10 @@ fn expected(
     case: &Case<'_>,
     all: &[Case<'_>],
 ) -> Result<Expected, String> {
-    let times = gain(case).ok_or("what its layers make of such I/O is not known")?.expected;
-    let mut expected = measured(case, all).or_else(|| claimed(context, case)).ok_or(
-        "its members were not measured alone, and not of all of them a data sheet is known",
-    )?;
+    let times = gain(case).ok_or("how its layers handle such I/O is not known")?.expected;
+    let mut expected = measured(case, all)
+        .or_else(|| claimed(context, case))
+        .ok_or("its members were not measured alone, and some have no known data sheet")?;
     expected.rate = expected.rate.scaled(times);
     expected.times = times;
     let bounds = ceilings(case, all, context.question.claims);
@@ -166,14 +166,14 @@ fn short(context: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iod
             members(case),
             case.place()
         ),
-        false => "Remove what stands beside it, and repeat.".into(),
+        false => "Remove the other causes, and repeat.".into(),
     };
     finding(
         severity,
         context.subjects(of),
-        format!("{}: {share} of what a {layer} should make of its members.", of.title()),
+        format!("{}: {share} of what a {layer} of these should reach.", of.title()),
         evidence,
-        "The drives below could give more: their layer, its settings, or one slow member costs the rest.",
+        "The drives below are faster: the layer, its settings or a slow member is the limit.",
         next,
     )
 }

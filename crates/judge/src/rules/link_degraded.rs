@@ -14,7 +14,7 @@ const BAYS: usize = 3;
 pub(super) static RULE: Rule = Rule {
     id: "link-degraded",
     severity: Severity::Fail,
-    summary: "links trained below what both ends can do, read again under load",
+    summary: "links trained below both ends' capability, checked under load",
     checks: Checks::Host(check),
 };
 
@@ -27,7 +27,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             continue;
         };
         let Some(able) = link.able() else {
-            tally.unknown(link.name(), "what both ends of the link are able to");
+            tally.unknown(link.name(), "capability of both ends of the link");
             continue;
         };
         tally.checked();
@@ -120,13 +120,13 @@ fn one_broken(
         Severity::Fail,
         links::subjects(host, link),
         format!(
-            "{} runs at {}, though both ends can do {}.",
+            "{} runs at {}, but both ends can do {}.",
             links::title(host, link),
             state.label(),
             able.label()
         ),
         evidence,
-        "What lies below the link cannot deliver more than the link carries, whatever the load.",
+        "Nothing below the link can be faster than the link.",
         format!(
             "Reseat what is in the slot; look at its connector, cable, riser and backplane; then: \
              sudo lspci -vv -s {} | grep LnkSta",
@@ -140,7 +140,7 @@ fn narrow_bays(bays: &[String], state: LinkState, able: LinkState) -> Finding {
         Severity::Warn,
         bays.to_vec(),
         format!(
-            "All {} equal bays run at {}, though drives and ports can do {}.",
+            "All {} equal bays run at {}, but drives and ports can do {}.",
             bays.len(),
             state.label(),
             able.label()
@@ -150,8 +150,8 @@ fn narrow_bays(bays: &[String], state: LinkState, able: LinkState) -> Finding {
             Evidence::new("able", able.label()),
             Evidence::new("bays", bays.join(", ")),
         ],
-        "So many equal links are rather wired or set like this than broken; the drives are slower for it.",
-        "Ask the machine's vendor whether it is by design, and look at the BIOS's slot settings (bifurcation).",
+        "So many equal links are probably wired or set like this; the drives are slower for it.",
+        "Ask the machine's vendor if it is by design, and check the BIOS slot settings (bifurcation).",
     )
 }
 

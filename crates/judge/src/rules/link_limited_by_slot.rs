@@ -29,7 +29,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             all.into_iter().min_by(|a, b| links::raw(a.1).total_cmp(&links::raw(b.1)))
         });
         let Some((link, able)) = narrowest else {
-            tally.unknown(name, "what the ports above the drive are able to");
+            tally.unknown(name, "capability of the ports above the drive");
             continue;
         };
         tally.checked();
@@ -65,7 +65,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             what,
             evidence,
             "The drive will not reach its data sheet's bandwidth here.",
-            "Move it to a slot that can do as much, or leave it and expect the slot's bandwidth.",
+            "Move it to a faster slot, or expect the slot's bandwidth.",
         ));
     }
 }

@@ -18,7 +18,7 @@ const RATIO: f64 = 1.05;
 pub(super) static RULE: Rule = Rule {
     id: "link-oversubscribed",
     severity: Severity::Warn,
-    summary: "uplinks that carry less than the links of the drives that share them",
+    summary: "uplinks slower than the links of the drives that share them",
     checks: Checks::Host(check),
 };
 

@@ -21,7 +21,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         };
         let Some(target) = target else { continue };
         let Some(able) = link.able() else {
-            tally.unknown(link.name(), "what both ends of the link are able to");
+            tally.unknown(link.name(), "capability of both ends of the link");
             continue;
         };
         tally.checked();
@@ -43,7 +43,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 able.generation
             ),
             evidence,
-            "The link will not train faster than its target, whatever drive is in the slot.",
+            "The link will not train faster than its target, with any drive.",
             format!(
                 "Look for the slot's link speed in the BIOS settings (often: Auto or Gen{}); the register: \
                  sudo lspci -vv -s {} | grep LnkCtl2",

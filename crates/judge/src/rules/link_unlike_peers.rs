@@ -57,7 +57,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                     Evidence::new("peers", format!("{} of {}", alike(usual), drives.len())),
                     Evidence::new("model", model),
                 ],
-                "Equal drives in unequal bays slow down every array that they form.",
+                "Equal drives in unequal bays slow down any array of them.",
                 format!(
                     "Swap it with one of its peers: if the fault stays with the bay, the slot is narrower; \
                      else the drive is. Look at: sudo lspci -vv -s {} | grep Lnk",

@@ -19,15 +19,15 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         let (why, next) = if disk_is_full(of) {
             (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
         } else if how.cause == Cause::Unfit {
-            ("The job was never begun.", "Change what it says does not fit, and repeat".into())
+            ("The job was never begun.", "Correct what the failure names, and repeat".into())
         } else if how.cause == Cause::Engine {
             (
-                "Its I/O engine cannot be used here.",
-                "Repeat it with ioengine=auto, which takes the best engine that can be used".into(),
+                "Its I/O engine is not available.",
+                "Repeat it with ioengine=auto, which takes the best available engine".into(),
             )
         } else {
             (
-                "What cannot be read to the end of a measurement cannot be relied on.",
+                "A device that fails during a measurement is unreliable.",
                 format!(
                     "See what the kernel says: sudo dmesg | tail{}",
                     advice::drive_logs(context, of, "error-log")

@@ -8,7 +8,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "media-errors",
     severity: Severity::Warn,
-    summary: "media errors in the drive's life",
+    summary: "lifetime media errors",
     checks: Checks::Host(check),
 };
 
@@ -23,12 +23,12 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         tally.found(finding(
             Severity::Warn,
             vec![name.clone()],
-            format!("{name} has counted media errors in its life."),
+            format!("{name} has lifetime media errors."),
             vec![
                 Evidence::new("media errors", log.media_errors.to_string()),
                 Evidence::new("power-on", format!("{} h", log.power_on_hours)),
             ],
-            "Each is a block that was lost, unless something above the drive repaired it.",
+            "Each is a lost block, unless a layer above the drive repaired it.",
             format!(
                 "Watch whether they grow, and compare with a later run (--baseline). Its log: \
                  sudo nvme error-log /dev/{name}"

@@ -12,7 +12,7 @@ const MAPPED_BYTES: u64 = 4096;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "misaligned-layers",
-    summary: "partitions, volumes or arrays that do not begin on a block or chunk of what is below",
+    summary: "partitions, volumes or arrays not aligned to blocks or chunks below",
     affected_by,
     what: "a layer below it is misaligned",
     why: "I/O that is aligned above lies across two blocks or chunks below: reads become two, and \
@@ -38,7 +38,7 @@ fn misaligned(host: &Host, device: &BlockDevice) -> AffectedBy {
     match &device.kind {
         BlockKind::Partition => match (device.start.value(), device.stands_on.as_slice()) {
             (Some(start), [disk]) => places.push((disk, start.0)),
-            _ => return Err(format!("where {name} begins on its disk is not known")),
+            _ => return Err(format!("the start of {name} on its disk is not known")),
         },
         BlockKind::Md(array) => places.extend(array.members.iter().filter_map(|member| {
             Some((member.device.as_str(), member.data_offset_bytes.value()?))
@@ -55,7 +55,7 @@ fn misaligned(host: &Host, device: &BlockDevice) -> AffectedBy {
         let Some((unit, what)) = host.block(below).map(unit) else { continue };
         if !start_bytes.is_multiple_of(unit) {
             return Ok(Some(format!(
-                "{name} begins at byte {start_bytes} of {below}, whose {what} are of {unit}"
+                "{name} begins at byte {start_bytes} of {below}, with {what} of {unit}"
             )));
         }
     }

@@ -91,8 +91,8 @@ pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
 /// Reason and advice for I/O that failed for lack of space, which is no fault of the drive.
 const DISK_FULL: (&str, &str) = (
-    "The disk is full: what the job was to write did not fit.",
-    "Free some space or make the job smaller (size, filesize); fill_device=1 fills it on purpose",
+    "The disk is full: the job's data did not fit.",
+    "Free some space, or reduce size or filesize; fill_device=1 fills it on purpose",
 );
 
 /// Returns true if it, or I/Os of it, failed for lack of space.

@@ -20,7 +20,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         let Some(result) = of.total.first() else { continue };
         let (Some(steady), Some(iops), Some(ns)) = (result.steady, result.iops, of.duration_ns)
         else {
-            tally.unknown(of.title(), "it is too short to tell whether it is steady");
+            tally.unknown(of.title(), "too short to tell if it is steady");
             continue;
         };
         tally.checked();
@@ -34,8 +34,8 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     }
     affected.report(
         tally,
-        "the rate changed while it was measured",
-        "A rate that changes has no mean worth the name: another moment gives another figure.",
+        "rate not stable during the measurement",
+        "A changing rate has no stable mean: another moment gives another figure.",
         "Measure longer (check: --time 60; jobs: runtime=60); if it falls, look at temperature, at what else uses the drive and, of writes, for a cache that is full.",
     );
 }
@@ -43,7 +43,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = context.record().measurements.get(measurement)?;
     let unsteady = of.total.first()?.steady == Some(false) && !is_reported(context, of);
-    unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
+    unsteady.then(|| Reservation::qualified("rate not stable during the measurement"))
 }
 
 /// Returns true if another rule reports it, with cause or figures.

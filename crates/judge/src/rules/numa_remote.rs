@@ -25,11 +25,11 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     }
     let cpus = &of.conditions.cpus;
     if cpus.is_empty() {
-        return Err("its threads were not kept on CPUs, so where they ran is not known".into());
+        return Err("its threads were not pinned, so their CPUs are not known".into());
     }
     for target in &of.targets {
         let Some(drive) = context.place(of, target).drive else {
-            return Err(format!("which drive is under {target} is not known"));
+            return Err(format!("the drive below {target} is not known"));
         };
         let Some(node) = drive.numa_node.value() else {
             return Err(format!("the NUMA node of {} is not known", drive.name));

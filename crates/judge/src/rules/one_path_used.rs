@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "one-path-used",
-    summary: "namespaces with several paths of which not all can be or are used",
+    summary: "namespaces with several paths, not all usable or used",
     affected_by,
     what: "not all paths to it were used",
     why: "Each path has a link and a controller of its own: what does not go over all of them has \
@@ -45,10 +45,10 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
         let subsystem = paths.first().and_then(|(drive, _)| host.subsystem_of(&drive.name));
         let policy = subsystem.and_then(|subsystem| subsystem.io_policy.get());
         let Some(policy) = policy else {
-            return Err(format!("how the paths to {name} are chosen (iopolicy) is not known"));
+            return Err(format!("the path policy of {name} (iopolicy) is not known"));
         };
         if policy == "numa" {
-            return Ok(Some(format!("one of the {all} paths to {name}, by the policy numa")));
+            return Ok(Some(format!("one of the {all} paths to {name} (policy numa)")));
         }
     }
     Ok(None)

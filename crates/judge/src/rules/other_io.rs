@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "other-io",
-    summary: "I/O on the device that was not the measurement's",
+    summary: "I/O of others on the measured device",
     affected_by,
     what: "other processes used the device",
     why: "The drive was shared, so its figures are too low.",
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 });
 
 fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
-    limiter::other_io(of).ok_or_else(|| "disk statistics around it are not recorded".into())
+    limiter::other_io(of).ok_or_else(|| "no disk statistics were recorded".into())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "overlapping-jobs",
     severity: Severity::Info,
-    summary: "sequential jobs that all go through the same blocks",
+    summary: "sequential jobs that all access the same blocks",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -29,7 +29,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     }
     affected.report(
         tally,
-        "several jobs went through the same blocks",
+        "several jobs accessed the same blocks",
         "Each of numjobs sequential jobs begins at the same offset (fio does the same), so what one has read the drive's or the kernel's cache has for the next.",
         "Give each a part of its own: offset_increment=SIZE, with size=SIZE.",
     );
@@ -41,7 +41,7 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
     if overlap(of) != Ok(true) {
         return None;
     }
-    let same = format!("{clones} jobs went through the same blocks");
+    let same = format!("{clones} jobs accessed the same blocks");
     Some(match too_much(context, measurement) {
         Some(what) => Reservation::invalid(format!(
             "{same}, and the sum is above {what}: a cache gave what the drive did not"

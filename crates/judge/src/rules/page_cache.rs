@@ -8,9 +8,9 @@ use crate::rule_context::{RuleContext, reach_bytes};
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "page-cache",
-    summary: "I/O through the page cache, which answers reads and takes writes itself",
+    summary: "I/O through the page cache, which serves reads and absorbs writes",
     affected_by,
-    what: "the page cache was in the way",
+    what: "I/O used the page cache",
     why: "Reads that it holds never reach the drive, and writes are done once they are in memory: \
           the figures are those of memory and drive together.",
     next: "Bypass it with direct=1; where the cache is what is to be measured, make the file larger \
@@ -22,7 +22,7 @@ pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> Affect
         (Some(false), _) => return Ok(None),
         (Some(true), Some("mmap")) => "mapped memory is the page cache",
         (Some(true), _) => "direct=0",
-        (None, _) => return Err("whether the page cache was bypassed (direct) is not known".into()),
+        (None, _) => return Err("use of the page cache (direct) is not known".into()),
     };
     let memory = context.host().and_then(|host| host.memory.value());
     Ok(Some(match (reach_bytes(context, of), memory) {

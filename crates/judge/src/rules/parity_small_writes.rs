@@ -11,7 +11,7 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "parity-small-writes",
-    summary: "random writes of less than a stripe on RAID 4, 5 or 6, which cost four or six I/Os each",
+    summary: "random writes below a stripe on RAID 4, 5 or 6, which cost four or six I/Os each",
     affected_by,
     what: "each write cost the array several I/Os",
     why: "To keep its parity right the array reads the old block and the old parity and writes both \

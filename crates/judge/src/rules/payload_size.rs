@@ -58,7 +58,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             subjects,
             format!("{what} {verb} {in_force} bytes of data in a packet, though both ends can do {able}."),
             evidence,
-            "Every packet has some 24 bytes besides its data: smaller packets leave less of the link for data.",
+            "Every packet has some 24 bytes of overhead: smaller packets waste more of the link.",
             "Look for the maximum payload size in the BIOS, or let the kernel set it: pci=pcie_bus_perf on its \
              command line. It has to hold for all that is below one root port.",
         ));

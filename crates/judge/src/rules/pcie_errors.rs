@@ -63,9 +63,9 @@ fn retrained(name: &str, times: u64) -> Finding {
     finding(
         Severity::Info,
         vec![name.to_owned()],
-        format!("{name} trained its link anew {times} times during the run."),
-        vec![Evidence::new("trained anew, by the drive's count (OCP)", times.to_string())],
-        "While a link trains nothing is sent; it does so after errors it cannot mend, and to save power.",
+        format!("{name} retrained its link {times} times during the run."),
+        vec![Evidence::new("retrained, by the drive's count (OCP)", times.to_string())],
+        "A link carries nothing while it retrains, after errors it cannot correct or to save power.",
         "See whether its state is still what it was (iodyno list), and what the kernel says: sudo dmesg | grep -i pci",
     )
 }
@@ -90,8 +90,8 @@ fn errors(
     }));
     evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
     let why = match severity {
-        Severity::Fail => "What is not corrected is lost: the kernel may reset the drive for it.",
-        _ => "What is corrected is sent again: it costs time, and tells of a weak signal.",
+        Severity::Fail => "Uncorrected errors lose data: the kernel may reset the drive.",
+        _ => "Corrected data is sent again: it costs time, and shows a weak signal.",
     };
     let title = links::title(host, link);
     let what = match lost {
@@ -99,7 +99,7 @@ fn errors(
         _ => format!("{title} had {lost} errors during the run that were not corrected."),
     };
     let next = match severity {
-        Severity::Info => "Nothing, unless it grows: so few are within the specification.".into(),
+        Severity::Info => "Nothing, unless it grows: this is within the specification.".into(),
         _ => format!(
             "See what they are: sudo dmesg | grep -i aer; then reseat the drive, and look at connector, \
              cable and riser: sudo lspci -vv -s {}",

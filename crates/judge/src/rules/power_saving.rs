@@ -9,9 +9,9 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "power-saving",
-    summary: "power states of link or drive where they count: at depth 1, or with pauses",
+    summary: "power states of link or drive that matter: at depth 1, or with pauses",
     affected_by,
-    what: "saving power may have cost it time",
+    what: "power saving may have slowed it",
     why: "A link takes up to tens of microseconds to leave L1, a drive milliseconds to leave a state \
           without I/O; with many I/Os outstanding neither ever rests.",
     next: "Compare: echo performance | sudo tee /sys/module/pcie_aspm/parameters/policy; \

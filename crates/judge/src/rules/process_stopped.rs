@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "process-stopped",
     summary: "measurements during which iodyno itself did not run: stopped, migrated, asleep",
     affected_by,
-    what: "the process that measured did not run all the time",
+    what: "the measuring process was stopped meanwhile",
     why: "The time is cut out of the measurement, and so are the I/Os that were in flight. The drive \
           rested meanwhile, and a paced job has catching up to do.",
     next: "Repeat it without the pause: no SIGSTOP or Ctrl-Z, no live migration or snapshot of the \
@@ -20,12 +20,12 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 
 fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if is_fio(of) {
-        return Err("whether its process ran all the time is not recorded".into());
+        return Err("stops of its process are not recorded".into());
     }
     let lapses = &of.conditions.lapses_ns;
     let longest = lapses.iter().max().map(|ns| format_duration_ns(*ns as f64));
     Ok(longest.map(|longest| match lapses.len() {
-        1 => format!("iodyno did not run for {longest}, which is cut out"),
+        1 => format!("iodyno was stopped for {longest}, cut out"),
         count => format!("iodyno did not run {count} times, {longest} at most, which is cut out"),
     }))
 }

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     summary: "a rate that fell to a lower level and stayed there: a full write cache, spent credit",
     affected_by,
     what: "its rate fell to a lower level and stayed there",
-    why: "The mean of two levels is the rate of neither. Writes fall where a drive's fast (SLC) \
+    why: "The mean of two levels is the rate of neither. Writes slow down when a drive's (SLC) \
           cache is full or no block is erased any more, a cloud's disk where its credit is spent.",
     next: "For the rate that lasts, write until it is reached and measure then (iodyno prepare, \
            ramp_time); for the fast one, measure less than the cache holds, and say so.",

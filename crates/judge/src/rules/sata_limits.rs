@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "sata-limits",
     summary: "SATA disks at 6 Gbit/s or 32 commands, also behind an HBA",
     affected_by,
-    what: "SATA stands before the disks",
+    what: "SATA limits the disks",
     why: "A SATA disk takes 32 commands at a time (NCQ) and 6 Gbit/s, whatever its flash and the \
           HBA's own link can do.",
     next: "Compare with the disks' data sheets; ask for no more than 32 I/Os a disk.",
@@ -30,7 +30,7 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let host = context.known_host()?;
     let devices = bottom_devices(host, of);
     if devices.is_empty() {
-        return Err("the device below its target is not known".into());
+        return Err("the device below the target is not known".into());
     }
     let sata: Vec<&str> =
         devices.iter().filter(|disk| disk.sata).map(|disk| disk.name.as_str()).collect();

@@ -14,7 +14,7 @@ use crate::yardsticks::UNLIKE_WARN;
 pub(super) static RULE: Rule = Rule {
     id: "shared-limit",
     severity: Severity::Warn,
-    summary: "drives that slow each other down, while others beside them do not and no link is full",
+    summary: "drives that slow each other down, but not others, without a full link",
     checks: Checks::Run(check),
 };
 
@@ -26,7 +26,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             continue;
         }
         let Some(all) = shares(context, of) else {
-            tally.unknown(of.title(), "what each target gives alone and at once");
+            tally.unknown(of.title(), "rates of each target alone and at once");
             continue;
         };
         // Targets on the same drive share its time; no other limit is sought.
@@ -89,12 +89,12 @@ fn limited(group: &Group<'_>) -> iodyno_model::Finding {
         Severity::Warn,
         names.iter().map(|name| (*name).to_owned()).collect(),
         format!(
-            "{} give {}, less than each alone would: they share a limit that is no link that can be seen.",
+            "{} reach {}, less than each alone: they share a limit other than a visible link.",
             names.join(", "),
             gave.join(" and "),
         ),
         evidence,
-        "Others that ran at the same time were not slowed, so it is nothing that the whole machine shares.",
+        "Others at the same time were not slowed, so the whole machine does not share it.",
         "Look for what these have in common: an expander, a retimer card or switch without links of its own in \
          sysfs, one RAID card, one storage network path, one host disk below virtual drives. Measure pairs of them \
          to find the group.",

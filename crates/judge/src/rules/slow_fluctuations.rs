@@ -21,7 +21,7 @@ enum Slow {
 pub(super) static RULE: Rule = Rule {
     id: "slow-fluctuations",
     severity: Severity::Info,
-    summary: "rates that fluctuate more slowly than they were measured for",
+    summary: "rates with fluctuations slower than the measured time",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -30,7 +30,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     for (_, of) in context.finished() {
         let Some(result) = of.total.first() else { continue };
         let (Some(_), Some(iops)) = (result.slow, result.iops) else {
-            tally.unknown(of.title(), "it is too short to tell how slowly it fluctuates");
+            tally.unknown(of.title(), "too short to detect slow fluctuations");
             continue;
         };
         tally.checked();
@@ -42,7 +42,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     }
     affected.report(
         tally,
-        "the rate fluctuates slowly: the interval is of the measured time only",
+        "slow fluctuations: the interval only covers the measured time",
         "A drive that tidies up every few seconds, or a neighbour that comes and goes, has another mean the next time. The interval knows what happened while it was measured, and nothing else.",
         "Measure for several times as long as the fluctuations last (check: --time 60; jobs: runtime=60), or repeat it and compare the repetitions.",
     );
@@ -98,7 +98,7 @@ fn words(slow: Slow, of: &Measurement) -> String {
         || "the measured time".to_owned(),
         |ns| format!("these {}", format_duration_ns(ns as f64)),
     );
-    let only = format!("the interval is of {time} only");
+    let only = format!("the interval covers {time} only");
     let rate = |rate: Estimate| figures::estimate(Metric::Iops, &rate);
     match slow {
         Slow::Window => only,

@@ -46,8 +46,8 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     }
     affected.report(
         tally,
-        "it ended before the drive was steady",
-        "What a drive does before its steady state depends on what it went through before, and does not last.",
+        "it ended before steady state",
+        "Before its steady state, a drive's speed depends on its history and does not last.",
         "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/howto/prepare.md), and see that nothing else uses it. Points of a sweep that write take time (--max-time 30m), or --fresh where the drive as it is just now is what is asked.",
     );
 }
@@ -65,7 +65,7 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
     let window = found.window(asked)?;
     let is_in_window = of.round.is_some_and(|round| window.contains(&round));
     (is_in_window && found.steady_in.is_none())
-        .then(|| Reservation::qualified("the drive was not in its steady state"))
+        .then(|| Reservation::qualified("the drive was not in steady state"))
 }
 
 /// Describes why a measurement is not known to be steady, if it had to be and ended at the maximum
@@ -83,7 +83,7 @@ fn missing(of: &Measurement) -> Option<String> {
     let most = limits(&Rounds::default());
     (!most.allow(range, slope)).then(|| {
         format!(
-            "the drive was not in its steady state: over the last {rounds} the rate's range was \
+            "the drive was not in steady state: over the last {rounds} the rate's range was \
              {} of its average (at most {}), its slope {} (at most {})",
             percent(range),
             percent(most.excursion),
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(reserves(not_steady, &falling, 0), None, "told once");
         assert_eq!(
             why(falling).unwrap(),
-            "the drive was not in its steady state: over the last 5 rounds of 60 s the rate's \
+            "the drive was not in steady state: over the last 5 rounds of 60 s the rate's \
              range was 45 % of its average (at most 20 %), its slope 30 % (at most 10 %)"
         );
         let short = writes(EndReason::MaxTime, None);

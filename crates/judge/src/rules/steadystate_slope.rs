@@ -33,7 +33,7 @@ fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
         Ok::<_, String>(text.map(|text| parse_duration_ns(text, 1e9).map(|ns| ns / 1e9)))
     };
     let Some(Some(window)) = of_time(["steadystate_duration", "ss_dur"])? else {
-        return Err("over how long it is to be steady is not known".into());
+        return Err("the steadystate duration is not known".into());
     };
     let sample = of_time(["steadystate_check_interval", "ss_interval"])?.flatten();
     let samples = window / sample.filter(|sample| *sample > 0.0).unwrap_or(1.0);

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "stripe-cache",
     summary: "writes on RAID 4, 5 or 6 whose stripe cache is no larger than the kernel's default",
     affected_by,
-    what: "the array had its smallest stripe cache",
+    what: "the array had the default stripe cache",
     why: "A write waits for a free stripe in memory; the cache grows by itself one stripe at a time, \
           and gives back what other memory needs.",
     next: "Compare with more: echo 8192 | sudo tee /sys/block/ARRAY/md/stripe_cache_size (so many \

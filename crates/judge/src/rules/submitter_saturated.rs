@@ -9,7 +9,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "submitter-saturated",
     severity: Severity::Info,
-    summary: "a submitting thread that used all of its CPU",
+    summary: "a submitting thread at 100 % CPU",
     checks: Checks::RunAndEach(check, reservation),
 };
 
@@ -23,7 +23,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     };
     let words = [
         "a submitting thread had no CPU time left",
-        "The figure is what this CPU can submit; the drive may be able to do more.",
+        "The figure is the CPU's limit; the drive may be faster.",
         "Look for what else the CPUs do and at their governor; more threads (numjobs) or larger blocks ask less of each.",
     ];
     qualify(tally, context, affected_by, words);

@@ -14,9 +14,9 @@ const SHARE: f64 = 0.1;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "tail-not-drives",
-    summary: "slow I/Os that the drive's own latency monitor did not count as slow",
+    summary: "slow I/Os that the drive's latency monitor did not count as slow",
     affected_by,
-    what: "its slowest I/Os were not the drive's",
+    what: "its slow I/Os are not the drive's",
     why: "The drive counts how long it took itself; the rest was spent before it got the command, or \
           after it had answered: in the queue, on the link, until a CPU had time.",
     next: "Look at the host: CPU load and governor, interrupts, power states, layers and \

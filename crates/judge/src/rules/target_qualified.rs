@@ -10,8 +10,8 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "target-qualified",
     summary: "targets whose figures are not those of a drive: overlay, compression, memory",
     affected_by,
-    what: "the target is not a plain drive",
-    why: "Something between the target and the drive answers I/O by itself or changes it.",
+    what: "the target is not just a drive",
+    why: "A layer above the drive answers I/O itself or changes it.",
     next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
 });
 

@@ -60,7 +60,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             if grew {
                 format!("{min} min, and counting")
             } else {
-                format!("{min} min since it was made")
+                format!("{min} min in its lifetime")
             }
         };
         evidence.extend(critical.map(|min| Evidence::new("at its critical level", since(min))));

@@ -36,7 +36,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             vec![name.clone()],
             format!("{name} throttled for heat during the run."),
             evidence,
-            "A throttled drive is slower than it could be, and so are the figures of it.",
+            "A throttled drive and its figures are slower than normal.",
             "Look at fans, blanking panels and the room; then repeat.",
         ));
     }

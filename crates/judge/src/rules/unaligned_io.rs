@@ -19,9 +19,9 @@ const SHARE: f64 = 0.1;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "unaligned-io",
-    summary: "I/O smaller than the drive's physical blocks, or not on their boundaries",
+    summary: "I/O smaller than, or not aligned to, the physical blocks",
     affected_by,
-    what: "its I/O does not fit the drive's blocks",
+    what: "its I/O is not block-aligned",
     why: "To write a part of a block the drive reads it, changes it and writes it again; to read \
           across a boundary it reads two.",
     next: "Take block sizes and offsets that are multiples of the physical block \

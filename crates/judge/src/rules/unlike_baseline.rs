@@ -19,10 +19,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     for compared in &context.compared {
         let of = &context.record().measurements[compared.measurement];
         let Some((earlier, judgement)) = &compared.baseline else {
-            tally.unknown(
-                of.title(),
-                "the baseline holds no valid measurement of the same workload",
-            );
+            tally.unknown(of.title(), "the baseline has no valid measurement of this workload");
             continue;
         };
         if unwritten(of) {
@@ -42,7 +39,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             context.subjects(of),
             format!("{}: {}.", of.title(), judgement.reason),
             evidence,
-            "Something changed: the drive, its link, what else uses it, or the machine's settings.",
+            "Something changed: the drive, its link, other users, or the machine's settings.",
             format!(
                 "Compare the two runs' hosts, links and drives: iodyno show {}; then repeat once more.",
                 baseline.run.id

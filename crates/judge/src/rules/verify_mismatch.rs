@@ -34,7 +34,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             context.subjects(of),
             format!("{mismatches} blocks of {} do not hold what was written.", of.title()),
             evidence,
-            "Data that changes or stays old while every I/O succeeds is lost without anybody noticing.",
+            "Wrong data from successful I/O is silent data loss.",
             "Take the data elsewhere; repeat on each layer below (md, LVM, the drive itself) until the one is \
              found that does it",
         ));

@@ -5,7 +5,8 @@ use iodyno_model::{BlockKind, Evidence, Host, Severity};
 use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-const WHY: &str = "It has no link and no data sheet: its limits are a contract's, and other tenants may share it.";
+const WHY: &str =
+    "It has no link and no data sheet: its limits are contractual, and it may be shared.";
 const NEXT: &str =
     "Compare its rates with what was ordered (--volume) or with an earlier run (--baseline).";
 

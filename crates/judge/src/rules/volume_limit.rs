@@ -13,7 +13,7 @@ const MOST_TIMES: usize = 8;
 pub(super) static RULE: Rule = Rule {
     id: "volume-limit",
     severity: Severity::Info,
-    summary: "a cloud volume at the limit of its own or the instance's contract, by its own counters",
+    summary: "a cloud volume at its own or the instance's contract limit, by its own counters",
     checks: Checks::Host(check),
 };
 
@@ -44,7 +44,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             vec![name.clone()],
             format!("{name} reached {}.", most.name()),
             evidence.chain(when).collect(),
-            "Beyond its contract a volume makes I/O wait: rates measured there are the contract's.",
+            "Beyond its contract a volume delays I/O: such rates are the contract's.",
             match most {
                 VolumeLimit::VolumeIops | VolumeLimit::VolumeThroughput => {
                     "If that is too little, give the volume more (gp3 and io2 take IOPS and \

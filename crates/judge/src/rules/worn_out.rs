@@ -33,7 +33,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 Evidence::new("written", written.decimal()),
                 Evidence::new("spare", format!("{} %", log.available_spare_percent)),
             ],
-            "Beyond 100 % the maker no longer answers for errors and for how long data keeps without power.",
+            "Beyond 100 % the vendor no longer guarantees error rates and data retention.",
             "Plan its replacement.",
         ));
     }

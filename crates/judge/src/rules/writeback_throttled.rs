@@ -10,9 +10,9 @@ use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "writeback-throttled",
-    summary: "buffered writes or trims under write-back throttling (wbt_lat_usec)",
+    summary: "buffered writes or trims with write-back throttling (wbt_lat_usec)",
     affected_by,
-    what: "the kernel held its writes back",
+    what: "the kernel throttled its writes",
     why: "While reads take longer than the target, the kernel lets fewer buffered writes and trims \
           through: their rate is a setting's and not the drive's.",
     next: "Write with direct=1, which is not throttled; or switch it off while measuring: \
@@ -33,7 +33,7 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let host = context.known_host()?;
     let devices = bottom_devices(host, of);
     if devices.is_empty() {
-        return Err("the device below its target is not known".into());
+        return Err("the device below the target is not known".into());
     }
     let throttled = devices.iter().find_map(|device| {
         let target_us = device.queue.wbt_lat_us.value().filter(|target_us| *target_us > 0)?;

@@ -8,7 +8,7 @@ use crate::rule_context::RuleContext;
 pub(super) static RULE: Rule = Rule {
     id: "zoned",
     severity: Severity::Info,
-    summary: "zoned devices, whose zones are written in sequence alone",
+    summary: "zoned devices, whose zones only take sequential writes",
     checks: Checks::Host(check),
 };
 
@@ -29,7 +29,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         tally.found(finding(
             Severity::Info,
             vec![name.clone()],
-            format!("{name} is zoned: each zone is written in sequence, from its start on."),
+            format!("{name} is zoned: zones only take sequential writes."),
             evidence,
             "Any other write fails, and says nothing of the drive's health. Blocks behind a zone's \
              write pointer hold no data.",

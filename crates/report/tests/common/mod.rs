@@ -257,10 +257,10 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
             Verdict::Pass,
             of_claim(0.98),
         ),
-        judge(2, &m[2], None, None, Verdict::Unjudged, "no claim, peers or baseline"),
+        judge(2, &m[2], None, None, Verdict::Unjudged, "nothing to compare with"),
         judge(3, &m[3], Some(6.9e9), gen4, Verdict::Pass, of_claim(0.99)),
         judge(4, &m[4], Some(1e6), None, Verdict::Pass, of_claim(0.98)),
-        judge(5, &m[5], None, None, Verdict::Unjudged, "no claim, peers or baseline"),
+        judge(5, &m[5], None, None, Verdict::Unjudged, "nothing to compare with"),
         judge(6, &m[6], Some(6.9e9), gen3, Verdict::Unjudged, of_claim(0.25)),
         judge(
             7,
@@ -278,7 +278,7 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
             Verdict::Pass,
             "96 % of the links",
         ),
-        judge(9, &m[9], None, None, Verdict::Unjudged, "no claim, peers or baseline"),
+        judge(9, &m[9], None, None, Verdict::Unjudged, "nothing to compare with"),
     ];
     for index in [6, 7] {
         judged[index].validity = Validity::Invalid;
@@ -299,7 +299,7 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
             rule: "link-degraded".into(),
             severity: Severity::Fail,
             subjects: vec!["nvme2".into(), "0000:42:00.0".into()],
-            what: "The link of nvme2 runs at Gen3 x2, though both ends can do Gen4 x4.".into(),
+            what: "The link of nvme2 runs at Gen3 x2, but both ends can do Gen4 x4.".into(),
             evidence: vec![
                 Evidence::new("in use", "Gen3 x2"),
                 Evidence::new("able", "Gen4 x4"),
@@ -416,7 +416,7 @@ pub(crate) fn virtual_machine() -> (RunRecord, Assessment) {
     record.measurements[1].total[0].iops =
         Some(Estimate::confident(wide, wide * 0.93, wide * 1.02, 0.95));
     let m = &record.measurements;
-    let unjudged = "no claim, peers or baseline; the limits of a virtual disk are a contract's";
+    let unjudged = "nothing to compare with; the limits of a virtual disk are a contract's";
     let mut measurements: Vec<JudgedMeasurement> =
         (0..3).map(|i| judge(i, &m[i], None, None, Verdict::Unjudged, unjudged)).collect();
     measurements[1].validity = Validity::Qualified;

@@ -78,7 +78,7 @@ fn without_repetitions_the_noise_is_added_to_the_limit() {
 fn limits_on_unknown_values_are_undecided() {
     let comparison = repeated(&[1000.0], &[930.0]);
     let Outcome::CannotTell(why) = outcome(&comparison, "p99 > 5%", Some(3.0)) else { panic!() };
-    assert_eq!(why, "p99 is not known of both sides");
+    assert_eq!(why, "p99 not known for both sides");
     let failed = with(job(1.0), |of| of.end = iodyno_model::EndReason::Failed("EIO".into()));
     let comparison = compared(&[&run([job(1000.0)]), &run([failed])]);
     let rulings = rulings(&comparison, &[limit("iops < -5%")], Some(3.0));
