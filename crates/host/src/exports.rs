@@ -110,7 +110,7 @@ pub fn exports(source: &dyn Source) -> Exports {
             continue;
         }
         for (folder, place) in folders(source, server, &mut unreadable) {
-            let mut text = |file: &str| match read::whole(source, &format!("{folder}/{file}")) {
+            let mut text = |file: &str| match read::file(source, &format!("{folder}/{file}")) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     unreadable(folder.clone());
                     None

@@ -6,14 +6,14 @@
 mod bins;
 mod grid;
 mod jobs;
-mod log_kind;
+mod log_format;
 mod reduce;
 mod row;
 
 use iodyno_model::LatencyKind;
 
 pub(super) use jobs::{Jobs, Remarks, Series};
-pub(super) use reduce::Known;
+pub(super) use reduce::ReportInfo;
 pub(super) use row::looks_like_log;
 
 /// Quantity in a log.

@@ -2,7 +2,7 @@
 
 /// Reduces blanks to one, and to none next to separators of figures: fio pads with them, and mails
 /// and pages change padding arbitrarily.
-pub(super) fn tight(text: &str) -> String {
+pub(super) fn collapse_blanks(text: &str) -> String {
     let parts = |c: char| ":=()[],;/|<%".contains(c);
     let mut out = String::with_capacity(text.len());
     let mut blank = false;
@@ -66,9 +66,9 @@ mod tests {
     #[test]
     fn padding_does_not_matter() {
         for text in ["read : io=1MB, runt=  5msec", "read: io= 1MB ,runt=5msec"] {
-            assert_eq!(tight(text), "read:io=1MB,runt=5msec");
+            assert_eq!(collapse_blanks(text), "read:io=1MB,runt=5msec");
         }
-        assert_eq!(tight("  a  (usec) : x  y "), "a(usec):x y");
+        assert_eq!(collapse_blanks("  a  (usec) : x  y "), "a(usec):x y");
     }
 
     #[test]
