@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mounted_here_is_not_known_to_be_without_limits() {
+    fn unmounted_groups_are_unknown_not_unlimited() {
         assert_eq!(groups(&[("/proc/self/cgroup", "0::/")]), Fact::Absent);
         let part = "30 23 0:26 /docker/a /sys/fs/cgroup ro - cgroup2 cgroup2 rw";
         let with =

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_of_a_scsi_target_stands_in_its_state() {
+    fn path_is_parsed_from_a_scsi_targets_info() {
         let around = SERVERS[2].around;
         let block = "Status: ACTIVATED  Max Queue Depth: 0  SectorSize: 512\n        \
                      iBlock device: sdb  UDEV PATH: /dev/disk/by-id/a  readonly: 0\n        \

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_kernels_do_not_tell_strict_from_lazy() {
+    fn old_kernels_do_not_distinguish_strict_and_lazy() {
         let tells = |release: &str| names_lazy_domains(&Fact::Read(release.into()));
         assert!(tells("6.1.0-56-amd64") && tells("5.15-rc1") && tells("10.0"));
         assert!(!tells("5.14.0-503.el9") && !tells("4.18.0") && !tells("x"));

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_told_from_words() {
+    fn reports_are_split_from_messages() {
         let output = "fio: note {\n{\n  \"a\" : {\n  }\n}\nbetween\n{\n}\nfio: end\n{\ncut off";
         let mut reports = Vec::new();
         let messages = split_reports(output.as_bytes(), |report| reports.push(report));

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_fio_knows_stands_last() {
+    fn fio_only_options_come_last() {
         let mut file = JobFile::default();
         let fio_only = [("zonemode".to_owned(), "zbd".to_owned())];
         file.add(0, &job(), &["x".into()], 1 << 20, &fio_only).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_begin_where_their_increment_says() {
+    fn offset_increment_shifts_clones() {
         let mut job = job();
         job.threads.clone = 3;
         job.space.offset_increment = Amount::Bytes(4096);

@@ -248,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn differences_add_up_to_the_last(
+        fn differences_add_up_to_the_last_report(
             values in prop::collection::vec(1_u64..1 << 36, 1..200), cuts in 1_usize..9,
         ) {
             let mut all = Histogram::default();

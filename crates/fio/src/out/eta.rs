@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_fios() {
+    fn status_line_matches_fio() {
         let mut job = Job::default();
         iodyno_job::apply(&mut job, "rw", "randrw").unwrap();
         job.files.paths = vec!["a".into()];

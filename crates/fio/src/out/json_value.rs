@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_looks_like_fios() {
+    fn layout_matches_fio() {
         let tree = JsonValue::object([
             ("fio \"version\"", "a\nb".into()),
             ("mean", 0.5.into()),

@@ -317,7 +317,7 @@ mod tests {
     };
 
     #[test]
-    fn columns_are_those_that_were_asked_for() {
+    fn columns_match_the_options() {
         let none = LogColumns::default();
         assert_eq!(
             text(none, &[ROW, LogRow { priority: 0, ..ROW }]),
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_an_error() {
         // `iodyno_files` opens no device, and only this one is always full.
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let (path, columns) = (PathBuf::from("/dev/full"), LogColumns::default());

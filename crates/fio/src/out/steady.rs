@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_samples_and_their_deviation_are_fios() {
+    fn last_samples_and_deviation_match_fio() {
         let mut job = Job::default();
         for (name, value) in [("ss", "iops:10%"), ("ss_dur", "4"), ("ss_ramp", "1")] {
             iodyno_job::apply(&mut job, name, value).unwrap();

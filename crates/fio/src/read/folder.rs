@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_in_the_order_of_their_numbers() {
+    fn files_sort_by_number() {
         let names = ["1m", "4k", "16k", "randread-1-16", "randread-2-1", "randread-16-1", "x"];
         let mut sorted = names;
         sorted.sort_by_cached_key(|name| in_order(Path::new(name)));

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_large_is_dropped_and_the_rest_is_as_it_was() {
+    fn large_values_are_dropped_and_others_unchanged() {
         let small = r#"{"a": [1, -2, 2.5, null, true, "x"], "b": {"c": {}}}"#;
         let LimitedValue(value) = serde_json::from_str(small).unwrap();
         assert_eq!(value, serde_json::from_str::<Value>(small).unwrap());

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_of_two_units_are_whole() {
+    fn surrogate_pairs_are_decoded() {
         let text = "a\u{1f600}".repeat(20_000);
         for (order, mark) in
             [(ByteOrder::LittleEndian, [0xff, 0xfe]), (ByteOrder::BigEndian, [0xfe, 0xff])]

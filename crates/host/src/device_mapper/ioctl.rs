@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_control_node_answers_with_an_error() {
+    fn other_files_are_no_control_node() {
         let null = File::open("/dev/null").unwrap();
         assert!(table(&null, (253, 0)).is_err());
     }

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_those_of_fios_versions() {
+    fn columns_of_all_versions_are_parsed() {
         let parsed = |line: &str| Row::parse(line.as_bytes());
         let row =
             Row { time_ms: 53, value: 46022, direction: 0, bs: 4096, columns: 4, ..Row::default() };

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_as_people_type_them() {
+    fn commands_in_all_spellings_are_parsed() {
         for text in [
             "fio --name=a --rw=randread --bs=4k --group_reporting | tee x",
             "fio -name=a -rw=randread -bs=4k -group_reporting > out.txt",

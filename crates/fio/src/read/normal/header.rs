@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_job_is() {
+    fn job_descriptions_are_parsed() {
         for (bs, expected) in [
             ("(R) 4096B-4096B, (W) 8192B-8192B, (T) 4096B-4096B", Some(4096)),
             ("(R) 64.0KiB-64.0KiB, (W) 1B-1B, (T) 1B-1B", Some(65_536)),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_ended() {
+    fn job_heads_are_parsed() {
         let head = "s: (groupid=1, jobs=4): err=28 (file:io_u.c:1575, func=io_u error, \
                     error=No space left on device): pid=7023: Sun Apr  2 06:50:48 2017\n";
         let head = Head::new(&only(head));

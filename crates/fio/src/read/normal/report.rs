@@ -74,11 +74,11 @@ impl Runs {
         let mut imported = Imported::default();
         for run in &runs {
             // Clones have the same name, and mostly lack the same parts.
-            let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+            let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
             for (line, what) in run.problems() {
-                told.entry(what).or_insert((line, 0)).1 += 1;
+                counts.entry(what).or_insert((line, 0)).1 += 1;
             }
-            imported.problems.extend(told.into_iter().map(|(what, (line, times))| Problem {
+            imported.problems.extend(counts.into_iter().map(|(what, (line, times))| Problem {
                 file: name.to_owned(),
                 line: Some(line),
                 what: if times > 1 { format!("{what} ({times} times)") } else { what },

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_ends_or_is_none() {
+    fn unterminated_fields_are_none() {
         assert_eq!(field("min=2,max=3\n", "max="), Some("3"));
         assert_eq!(field("min=2,max=3", "max="), None);
         assert_eq!(field("xmin=2,min=4,", "min="), Some("4"));
