@@ -13,7 +13,7 @@ use crate::reading::{open_to_read, reopen};
 use crate::removal::{FileIdentity, open_folder};
 
 /// File systems of the kernel (linux/magic.h): a write to their files changes the machine.
-const OF_THE_KERNEL: [i64; 20] = [
+const KERNEL_FILE_SYSTEMS: [i64; 20] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
     0x6462_6720, // debugfs
@@ -37,7 +37,7 @@ const OF_THE_KERNEL: [i64; 20] = [
 ];
 
 /// Attempts if the file changes between check and creation.
-const TRIES: u32 = 8;
+const ATTEMPTS: u32 = 8;
 
 /// Origin of a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub enum There {
 
 /// Way to open an existing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mood {
+enum OpenMode {
     Empty,
     AtEnd,
     New,
@@ -104,7 +104,7 @@ pub fn look_for_log(path: &Path, by: NamedBy, head: &[u8]) -> Result<There, File
 /// # Errors
 /// The object must not be written, its folder is missing, or the system refuses.
 pub fn create(path: &Path, by: NamedBy) -> Result<File, FileError> {
-    opened(path, by, Mood::Empty)
+    open_as(path, by, OpenMode::Empty)
 }
 
 /// Opens the file at `path` for appending; creates it if missing.
@@ -112,7 +112,7 @@ pub fn create(path: &Path, by: NamedBy) -> Result<File, FileError> {
 /// # Errors
 /// As [`create`].
 pub fn append(path: &Path, by: NamedBy) -> Result<File, FileError> {
-    opened(path, by, Mood::AtEnd)
+    open_as(path, by, OpenMode::AtEnd)
 }
 
 /// Creates a new file at `path`, for reading and writing.
@@ -120,7 +120,7 @@ pub fn append(path: &Path, by: NamedBy) -> Result<File, FileError> {
 /// # Errors
 /// As [`create`], or the file already exists.
 pub fn create_new(path: &Path) -> Result<File, FileError> {
-    opened(path, NamedBy::Iodyno, Mood::New)
+    open_as(path, NamedBy::Iodyno, OpenMode::New)
 }
 
 /// Writes `bytes` as the whole content of the file at `path`.
@@ -153,28 +153,29 @@ enum Found {
     There(OwnedFd, There),
 }
 
-fn opened(path: &Path, by: NamedBy, mood: Mood) -> Result<File, FileError> {
+fn open_as(path: &Path, by: NamedBy, open_mode: OpenMode) -> Result<File, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS {
         let folder = match find(path, by)? {
-            Found::There(..) if mood == Mood::New => {
+            Found::There(..) if open_mode == OpenMode::New => {
                 return Err(FileError::Exists { path: path.into() });
             }
             Found::There(descriptor, there) => {
-                let end = if mood == Mood::AtEnd { OFlags::APPEND } else { OFlags::empty() };
+                let end =
+                    if open_mode == OpenMode::AtEnd { OFlags::APPEND } else { OFlags::empty() };
                 let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | end;
                 let system = |error| FileError::System { path: path.into(), error };
                 let file = reopen(&descriptor, flags).map_err(system)?;
-                if mood == Mood::Empty && matches!(there, There::File(_)) {
+                if open_mode == OpenMode::Empty && matches!(there, There::File(_)) {
                     file.set_len(0).map_err(system)?;
                 }
                 return Ok(file);
             }
             Found::Nothing(folder) => folder,
         };
-        let access = if mood == Mood::New { OFlags::RDWR } else { OFlags::WRONLY };
+        let access = if open_mode == OpenMode::New { OFlags::RDWR } else { OFlags::WRONLY };
         let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let end = if mood == Mood::AtEnd { OFlags::APPEND } else { OFlags::empty() };
+        let end = if open_mode == OpenMode::AtEnd { OFlags::APPEND } else { OFlags::empty() };
         let mode = Mode::from_raw_mode(0o666);
         match openat(&folder, path.file_name().unwrap_or_default(), access | new | end, mode) {
             Ok(file) => return Ok(file.into()),
@@ -253,7 +254,7 @@ fn takes_output(device: u64) -> bool {
 fn is_of_the_kernel(descriptor: &OwnedFd) -> Result<bool, Errno> {
     #[allow(clippy::unnecessary_cast, reason = "its width differs between machines")]
     let kind = fstatfs(descriptor)?.f_type as i64;
-    Ok(OF_THE_KERNEL.contains(&(kind & 0xffff_ffff)))
+    Ok(KERNEL_FILE_SYSTEMS.contains(&(kind & 0xffff_ffff)))
 }
 
 #[cfg(test)]

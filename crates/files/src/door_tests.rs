@@ -180,7 +180,7 @@ fn new_files_are_new() {
 }
 
 #[test]
-fn a_file_gets_the_name_of_another_file_or_of_none() {
+fn rename_replaces_a_file_or_creates_one() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b, link] = ["a", "b", "link"].map(|name| folder.path().join(name));
     fs::write(&a, "a").unwrap();

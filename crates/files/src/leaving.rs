@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_left_once_and_never_replaced() {
+    fn a_file_is_created_once_and_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         assert_eq!(leave(folder.path(), "a.json", b"one").unwrap(), Left::New);

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_end_is_not_read() {
+    fn endless_files_are_not_read() {
         for path in ["/dev/zero", "/dev/null", "/dev/full", "/dev/ptmx", "/"] {
             let error = read(Path::new(path), 1 << 20).unwrap_err();
             assert!(matches!(error, FileError::NotReadable { .. }), "{error}");

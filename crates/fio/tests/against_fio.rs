@@ -224,7 +224,7 @@ fn normal_has_fios_lines() {
 }
 
 #[test]
-fn what_we_write_is_read_again() {
+fn written_reports_are_read_again() {
     let (_, output, reporting) = &OUTPUTS[0];
     let document = documents(output).unwrap().remove(0);
     let again = documents(&json_plus(&report(output, &document, reporting))).unwrap().remove(0);

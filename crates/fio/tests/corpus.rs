@@ -128,7 +128,7 @@ fn jobs(measurements: &[Measurement]) -> Vec<Job<'_>> {
 }
 
 #[test]
-fn published_documents_hold_what_they_say() {
+fn published_documents_match_expected_values() {
     let (mut read, corpus) = (0, corpus(""));
     for path in files(&corpus.folder.join("json"), ".txt") {
         let title = path.display().to_string();
@@ -147,7 +147,7 @@ fn published_documents_hold_what_they_say() {
 }
 
 #[test]
-fn published_terse_lines_hold_what_they_say() {
+fn published_terse_lines_match_expected_values() {
     let (mut read, corpus) = (0, corpus(""));
     for path in files(&corpus.folder.join("terse"), ".txt") {
         let title = path.display().to_string();
@@ -215,7 +215,7 @@ fn compare(job: &Job<'_>, expected: &Value, title: &str) {
 
 /// Percentiles computed from bins equal those that fio printed.
 #[test]
-fn bins_give_fios_percentiles() {
+fn percentiles_from_bins_match_fio() {
     let (mut compared, corpus) = (0, corpus("matched.tar.xz"));
     for path in files(&corpus.folder.join("matched"), "jsonplus.json") {
         let text = fs::read_to_string(&path).unwrap();

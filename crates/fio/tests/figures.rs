@@ -39,7 +39,7 @@ behind = "2 x HBA gen3x8"
 "#;
 
 #[test]
-fn a_file_states_for_all_and_for_each() {
+fn environment_applies_to_all_rows() {
     let found = read(FILE);
     assert!(found.problems.is_empty(), "{:?}", found.problems);
     let [first, second] = found.rows.as_slice() else { panic!("{found:?}") };
@@ -85,7 +85,7 @@ fn tables_are_read_however_they_are_drawn() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_and_the_rest_is_read() {
+fn errors_have_lines_and_the_rest_is_read() {
     let found = read("rw,bs,iops\nread,4k,fast\nread,4k,10k\nwalk,4k,10k\n");
     assert_eq!(found.rows.len(), 1);
     let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();

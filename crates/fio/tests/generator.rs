@@ -103,7 +103,7 @@ fn a_stop_lets_fio_report() {
 }
 
 #[test]
-fn what_was_cleared_is_read_whatever_has_its_name() {
+fn the_cleared_file_is_read_even_if_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let target = file(directory.path(), 1 << 20);
     fs::rename(directory.path().join("data"), directory.path().join("away")).unwrap();
@@ -126,7 +126,7 @@ fn threads_that_share_a_range_read_it_once() {
 }
 
 #[test]
-fn what_does_not_work_is_told_in_fios_words() {
+fn failures_quote_fio() {
     let directory = tempfile::tempdir().unwrap();
     let target = file(directory.path(), 1 << 20);
     let mut passthrough = job(&[("rw", "read")]);
@@ -153,7 +153,7 @@ fn a_target_that_was_cleared_for_reading_is_not_written() {
 }
 
 #[test]
-fn it_says_what_it_is_and_where_to_get_it() {
+fn missing_or_wrong_fio_is_explained() {
     let generator = FioGenerator::find(None).unwrap();
     assert!(generator.source().starts_with("fio 3."), "{}", generator.source());
 
@@ -172,7 +172,7 @@ fn it_says_what_it_is_and_where_to_get_it() {
 }
 
 #[test]
-fn it_does_not_sample_blocks() {
+fn sampling_blocks_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let target = file(directory.path(), 1 << 20);
     let refused = FioGenerator::find(None).unwrap().probe(&target, &[0], 4096, 1).unwrap_err();

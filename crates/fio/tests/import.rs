@@ -55,7 +55,7 @@ fn one_run_in_several_formats_counts_once() {
 }
 
 #[test]
-fn a_document_that_is_cut_off_is_read_up_to_there() {
+fn truncated_documents_are_read_up_to_the_cut() {
     let json = &*JSON;
     let second = json.find("\"second\"").unwrap();
     let at = second + json[second..].find("\"clat_ns\"").unwrap() + 40;
@@ -167,7 +167,7 @@ fn a_client_counts_its_servers_and_not_their_sum() {
 
 /// `--status-interval` repeats reports; runs are appended.
 #[test]
-fn reports_of_a_run_that_goes_on_count_once() {
+fn interim_reports_count_once() {
     let run = || {
         fio(&[
             "--name=a",
@@ -213,7 +213,7 @@ fn clones_are_parts_of_their_job() {
 }
 
 #[test]
-fn numbers_that_cannot_be_are_no_numbers() {
+fn impossible_numbers_are_dropped() {
     let output = fio(&["--name=a", "--rw=read", "--numjobs=2", "--output-format=json+"]);
     for member in ["total_ios", "io_bytes", "ctx", "majf", "max", "runtime", "numjobs", "error"] {
         let mark = format!("\"{member}\" : ");
@@ -321,7 +321,7 @@ fn a_campaign_is_read_with_its_logs() {
 }
 
 #[test]
-fn files_that_are_not_fios_are_told() {
+fn files_without_fio_output_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::create_dir(at("deep")).unwrap();
@@ -337,7 +337,7 @@ fn files_that_are_not_fios_are_told() {
 
 /// Published campaigns, in the folder in IODYNO_CORPUS.
 #[test]
-fn published_campaigns_are_read_whole() {
+fn published_campaigns_are_read_completely() {
     let Some(corpus) = std::env::var_os("IODYNO_CORPUS") else {
         return a_campaign_is_read_with_its_logs();
     };

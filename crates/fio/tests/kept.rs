@@ -83,7 +83,7 @@ fn text_and_terse_keep_what_json_keeps() {
 
 /// Documents of one file, and files of one folder, are of different times.
 #[test]
-fn phases_of_different_reports_are_apart() {
+fn reports_have_separate_phases() {
     let job = r#"{ "jobname": "a", "groupid": 0, "error": 0, "elapsed": 1,
         "read": { "total_ios": 1, "io_bytes": 4096, "runtime": 1000 } }"#;
     let report = |at: u64| {

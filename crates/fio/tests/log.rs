@@ -97,7 +97,7 @@ fn jobs_add_up_and_means_count_for_their_ios() {
 /// As fio ends logs: the last row of IOPS a millisecond late, and mean latencies for one more
 /// second.
 #[test]
-fn a_log_that_ends_late_is_silent_from_then_on() {
+fn a_log_that_ends_early_has_no_values_afterwards() {
     let files = [
         ("g_iops.1.log", "1000, 1000, 0, 0, 0\n2000, 1000, 0, 0, 0\n3001, 1000, 0, 0, 0\n"),
         ("g_lat.1.log", "1000, 9, 0, 0, 0\n2000, 9, 0, 0, 0\n3000, 9, 0, 0, 0\n4000, 9, 0, 0, 0\n"),
@@ -150,7 +150,7 @@ fn the_unit_of_latencies_comes_from_the_version_or_the_rows() {
 
 /// A log on its own, with its report next to it.
 #[test]
-fn a_log_alone_learns_its_version_from_its_report() {
+fn a_log_alone_takes_its_version_from_its_report() {
     let rows = "1000, 100, 0, 0\n2000, 100, 0, 0\n";
     let mean = |version| {
         let (directory, _) = folder(&[("g_lat.1.log", rows)], version);
@@ -195,7 +195,7 @@ fn logs_of_latencies_give_latencies() {
 
 /// A log on its own needs only the beginning of the report next to it, however long that is.
 #[test]
-fn a_long_report_beside_a_log_is_not_read_to_its_end() {
+fn only_the_beginning_of_a_long_report_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let path_of = |name: &str| directory.path().join(name);
     fs::write(path_of("g_lat.1.log"), "500, 1000, 0, 0\n1000, 3000, 0, 0\n").unwrap();
@@ -218,7 +218,7 @@ fn a_long_report_beside_a_log_is_not_read_to_its_end() {
 }
 
 #[test]
-fn what_is_no_row_is_told_with_its_line() {
+fn invalid_rows_are_reported_by_line() {
     let log = "1000, 5000, 0, 0, 0\ngarbage\n2000, 5000, 0, 0, 0\n3000, 50";
     let (directory, imported) = folder(&[("g_iops.1.log", log), ("g_bw.1.log", "")], None);
     let file = |name: &str| directory.path().join(name).display().to_string();
@@ -302,7 +302,7 @@ fn logs_of_fio_agree_with_its_report() {
 
 /// Rows of published logs, by outcome.
 #[test]
-fn published_logs_hold_what_they_say() {
+fn published_logs_match_expected_values() {
     let Some(corpus) = std::env::var_os("IODYNO_CORPUS") else {
         return logs_of_fio_agree_with_its_report();
     };

@@ -235,7 +235,7 @@ fn cumulative_reports_and_sums_count_once() {
 
 /// The text before a report tells its workload.
 #[test]
-fn a_command_in_front_says_what_was_asked() {
+fn a_preceding_command_gives_options() {
     let report = alone(&OUTPUTS[0].1);
     let commands = [
         "$ sudo fio --name=mix --filename=/dev/nvme0n1:/dev/nvme1n1 --bs=4k --rw=randrw \\\n    \

@@ -125,7 +125,7 @@ fn value(estimate: Option<Estimate>) -> Option<f64> {
 }
 
 #[test]
-fn published_texts_hold_what_they_say() {
+fn published_texts_match_expected_values() {
     let corpus = corpus();
     let mut differences = Differences::default();
     let texts = files(&corpus.texts, ".txt");

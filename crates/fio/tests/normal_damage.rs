@@ -135,7 +135,7 @@ fn sufferings() -> Vec<(&'static str, Suffer)> {
 }
 
 #[test]
-fn what_loses_nothing_changes_nothing() {
+fn lossless_damage_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let text = alone(&fio(directory.path(), JOBS));
     let expected = normal("", &text);

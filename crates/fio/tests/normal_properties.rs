@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_cut_off_is_not_made_up(cut in 0.0..1.0_f64) {
+    fn truncated_parts_are_not_invented(cut in 0.0..1.0_f64) {
         let whole = normal("", &TEXT);
         let mut at = (cut * TEXT.len() as f64) as usize;
         while !TEXT.is_char_boundary(at) { at -= 1; }

@@ -158,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn rates_of_clones_add_up_in_a_group_and_stand_apart_without() {
+fn clone_rates_add_up_with_group_reporting_only() {
     let clones = vec![(vec![1000; 100], vec![]), (vec![2000; 300], vec![])];
     let measurements = [measurement("a", &clones, 2)];
     let rates = |group| {
@@ -180,7 +180,7 @@ fn rates_of_clones_add_up_in_a_group_and_stand_apart_without() {
 }
 
 #[test]
-fn it_says_that_clat_repeats_the_total() {
+fn document_states_that_clat_repeats_lat() {
     let mut measurements = [measurement("a", &[(vec![5000], vec![])], 1)];
     measurements[0].total = measurements[0].parts[0].results.clone();
     let text = json(&report(&measurements, &Reporting::default()));
@@ -238,7 +238,7 @@ fn mutated_documents_are_read_or_refused() {
 }
 
 #[test]
-fn noise_and_several_documents_are_told_apart() {
+fn documents_are_found_among_noise() {
     let measurements = [measurement("a", &[(vec![5000; 9], vec![])], 1)];
     let reporting = Reporting::default();
     let mut second = report(&measurements, &reporting);

@@ -32,7 +32,7 @@ fn directions(of: &Measurement) -> Vec<Direction> {
 }
 
 #[test]
-fn every_version_says_the_same() {
+fn all_versions_agree() {
     use Direction::{Read, Write};
     for version in ["2", "3", "4", "5"] {
         let version = format!("--terse-version={version}");
@@ -75,7 +75,7 @@ fn directions_that_are_reported_together_are_one() {
 }
 
 #[test]
-fn a_name_may_hold_what_separates_fields() {
+fn names_may_contain_semicolons() {
     let output = fio(&["--name=name", "--rw=read", "--output-format=terse"]);
     let odd = output.replacen(";name;", ";odd; name;0;", 1);
     assert_eq!(read(&odd)[0].name, "odd; name;0");
@@ -83,7 +83,7 @@ fn a_name_may_hold_what_separates_fields() {
 }
 
 #[test]
-fn what_stands_around_a_line_is_passed_over() {
+fn text_around_lines_is_ignored() {
     let line = fio(&["--name=a", "--rw=read", "--output-format=terse"]);
     let line = line.trim();
     let found =
@@ -94,7 +94,7 @@ fn what_stands_around_a_line_is_passed_over() {
 }
 
 #[test]
-fn a_line_that_is_cut_off_is_read_as_far_as_it_goes() {
+fn truncated_lines_are_read_up_to_the_cut() {
     let line = fio(&["--name=a", "--rw=randrw", "--output-format=terse"]);
     let fields: Vec<&str> = line.trim().split(';').collect();
     // Within the writes.
@@ -106,7 +106,7 @@ fn a_line_that_is_cut_off_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn reports_of_a_run_that_goes_on_count_once() {
+fn interim_reports_count_once() {
     let output = fio(&[
         "--name=a",
         "--name=b",

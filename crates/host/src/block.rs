@@ -188,7 +188,7 @@ fn queue(
     let has_own = entries.iter().any(|entry| entry == "mq");
     let queues = if has_own { Some(format!("{real}/mq")) } else { path_queues() };
     Queue {
-        scheduler: read::parsed(source, &file("scheduler"), read::chosen),
+        scheduler: read::parsed(source, &file("scheduler"), read::selected),
         nr_requests: read::number(source, &file("nr_requests")),
         logical_block_bytes: read::number(source, &file("logical_block_size")),
         physical_block_bytes: read::number(source, &file("physical_block_size")),

@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use iodyno_model::BackingFile;
 
 use crate::captured::{Captured, Entry, TAKEN, backing_path, table_path};
-use crate::links::follow;
 use crate::snapshot::snapshot;
 use crate::source::{AdminRead, Depth, Source, SourceError};
+use crate::symlinks::follow;
 
 /// Writes everything that a full snapshot of `source` reads, including raw Identify and SMART
 /// pages, for [`Captured::open`]: to one file if the name of `to` ends in `.json`, else to a
@@ -157,7 +157,7 @@ fn mask(entries: &mut BTreeMap<String, Entry>) {
     for (path, entry) in entries.iter() {
         let Entry::Text(text) = entry else { continue };
         let text = text.trim();
-        let secret = match crate::read::base(path) {
+        let secret = match crate::read::file_name(path) {
             "serial" => Some(text),
             "wwid" => text.split_once('.').map(|(_, id)| id),
             "subsysnqn" => text.rsplit_once(':').map(|(_, id)| id),
@@ -183,7 +183,7 @@ fn mask(entries: &mut BTreeMap<String, Entry>) {
         .collect();
     for (path, entry) in entries.iter_mut() {
         let identifies = path.starts_with("/ioctl/")
-            || matches!(crate::read::base(path), "serial" | "wwid" | "subsysnqn");
+            || matches!(crate::read::file_name(path), "serial" | "wwid" | "subsysnqn");
         if !matches!(entry, Entry::Text(_) | Entry::Bytes { .. }) {
             continue;
         }

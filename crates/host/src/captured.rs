@@ -14,8 +14,8 @@ use iodyno_files::NamedBy;
 use iodyno_model::BackingFile;
 use serde::{Deserialize, Serialize};
 
-use crate::links::follow;
 use crate::source::{AdminRead, Source, SourceError};
+use crate::symlinks::follow;
 
 /// File for entries that a folder cannot represent.
 const ENTRIES: &str = "entries.json";
@@ -299,16 +299,16 @@ impl Source for Captured {
     }
 
     fn mapped_table(&self, name: &str, _: (u32, u32)) -> io::Result<String> {
-        crate::read::whole(self, &table_path(name))
+        crate::read::file(self, &table_path(name))
     }
 
     fn backing_file(&self, name: &str, _: (u32, u32)) -> io::Result<BackingFile> {
-        let text = crate::read::whole(self, &backing_path(name))?;
+        let text = crate::read::file(self, &backing_path(name))?;
         serde_json::from_str(&text).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     fn taken_ns(&self) -> i64 {
-        let text = crate::read::whole(self, TAKEN).unwrap_or_default();
+        let text = crate::read::file(self, TAKEN).unwrap_or_default();
         text.trim().parse().unwrap_or_default()
     }
 }

@@ -12,11 +12,11 @@ const MOST_GROUPS: usize = 64;
 /// innermost first (cgroups(7)); then those of version 1 that limit CPUs. Absent without a
 /// hierarchy. Groups above the root of a container's namespace are not visible.
 pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<ControlGroup>> {
-    let own = match read::whole(source, "/proc/self/cgroup") {
+    let own = match read::file(source, "/proc/self/cgroup") {
         Ok(text) => text,
         Err(error) => return read::unknown(&error),
     };
-    let mounts = read::whole(source, "/proc/self/mountinfo").unwrap_or_default();
+    let mounts = read::file(source, "/proc/self/mountinfo").unwrap_or_default();
     // Version 2, whose line is the last one, goes first.
     let is_version_2 = |line: &&str| line.starts_with("0::");
     let earlier_lines = own.lines().filter(|line| !is_version_2(line));
@@ -47,7 +47,7 @@ pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<Cont
             let directory = format!("{at}{path}");
             match is_version_2(&line) {
                 true => groups.push(group(source, &directory, path, blocks)),
-                false => groups.extend(earlier(source, &directory, controllers, path)),
+                false => groups.extend(group_v1(source, &directory, controllers, path)),
             }
         }
     }
@@ -72,7 +72,7 @@ fn hierarchy(line: &str, controllers: &str) -> Option<(String, String)> {
 }
 
 /// Reads a group of version 1 (Linux, admin-guide/cgroup-v1); `None` if it limits no CPUs.
-fn earlier(
+fn group_v1(
     source: &dyn Source,
     directory: &str,
     controllers: &str,
@@ -80,14 +80,14 @@ fn earlier(
 ) -> Option<ControlGroup> {
     let file = |name: &str| format!("{directory}/{name}");
     let number = |name: &str| -> Option<f64> {
-        read::whole(source, &file(name)).ok()?.trim().parse().ok().filter(|us| *us > 0.0)
+        read::file(source, &file(name)).ok()?.trim().parse().ok().filter(|us| *us > 0.0)
     };
     let quota = number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us"));
     let cpus = read::parsed(source, &file("cpuset.effective_cpus"), read::cpu_list);
     if quota.is_none() && cpus.get().is_none() {
         return None;
     }
-    let throttled = read::whole(source, &file("cpu.stat")).ok().and_then(|text| throttling(&text));
+    let throttled = read::file(source, &file("cpu.stat")).ok().and_then(|text| throttling(&text));
     Some(ControlGroup {
         path: format!(
             "{controllers}:{}",
@@ -103,7 +103,7 @@ fn earlier(
 fn group(source: &dyn Source, directory: &str, path: &str, blocks: &[BlockDevice]) -> ControlGroup {
     let file = |name: &str| format!("{directory}/{name}");
     let by_device = |name: &str| -> Vec<(String, String)> {
-        let text = read::whole(source, &file(name)).unwrap_or_default();
+        let text = read::file(source, &file(name)).unwrap_or_default();
         let line = |line: &str| {
             let (number, settings) = line.split_once(' ')?;
             let (major, minor) = number.split_once(':')?;
@@ -139,7 +139,7 @@ fn group(source: &dyn Source, directory: &str, path: &str, blocks: &[BlockDevice
             let some = text.split("full").next().and_then(|some| value(some, "total"));
             some.map_or(Fact::Absent, Fact::Read)
         }),
-        cpu_throttling: match read::whole(source, &file("cpu.stat")) {
+        cpu_throttling: match read::file(source, &file("cpu.stat")) {
             Ok(text) => throttling(&text).map_or(Fact::Absent, Fact::Read),
             Err(error) => read::unknown(&error),
         },
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mounted_here_is_not_known_to_be_without_limits() {
+    fn unmounted_groups_are_unknown_not_unlimited() {
         assert_eq!(groups(&[("/proc/self/cgroup", "0::/")]), Fact::Absent);
         let part = "30 23 0:26 /docker/a /sys/fs/cgroup ro - cgroup2 cgroup2 rw";
         let with =

@@ -11,7 +11,7 @@ use crate::source::Source;
 /// its paths': before Linux 6.4 a head counts nothing itself. Invalid lines are skipped; empty
 /// without the file.
 pub fn disk_stats(source: &dyn Source) -> Vec<DiskStats> {
-    let text = read::whole(source, "/proc/diskstats").unwrap_or_default();
+    let text = read::file(source, "/proc/diskstats").unwrap_or_default();
     let mut all: Vec<DiskStats> = text.lines().filter_map(parse).collect();
     let of_paths: Vec<(String, DiskStats)> =
         all.iter().filter_map(|stats| Some((path_of_head(&stats.name)?, stats.clone()))).collect();

@@ -77,14 +77,14 @@ fn drive(
     let asked = ask(source, depth, name, &state);
     let page = asked(AdminRead::IdentifyController);
     let capacity = page.get().and_then(|page| nvme::total_capacity(page));
-    let extras = Extras::ask(&page, &asked);
-    let identify = understood(page, nvme::parse_identify_controller);
-    let health = understood(asked(AdminRead::Health), nvme::parse_health_log);
+    let optional = OptionalData::ask(&page, &asked);
+    let identify = parse_page(page, nvme::parse_identify_controller);
+    let health = parse_page(asked(AdminRead::Health), nvme::parse_health_log);
     let namespaces = namespaces(source, &real, &entries, blocks, &asked);
     let model = field("model");
     let volume = model.get().and_then(|model| nvme::volume_limits_bytes(model));
     let volume_limits = volume.map_or(Fact::Absent, |bytes| {
-        understood(asked(AdminRead::VolumeLimits(bytes)), nvme::parse_volume_limits)
+        parse_page(asked(AdminRead::VolumeLimits(bytes)), nvme::parse_volume_limits)
     });
     Some(Drive {
         name: name.into(),
@@ -115,18 +115,18 @@ fn drive(
         transport,
         vmd: pci::domain_owner(&real).filter(|_| on_pcie),
         iommu: Fact::Absent,
-        power_state: extras.power_state,
-        autonomous_power_states: extras.autonomous_power_states,
-        write_cache_on: extras.write_cache_on,
-        ocp_health: extras.ocp_health,
-        latency_monitor: extras.latency_monitor,
+        power_state: optional.power_state,
+        autonomous_power_states: optional.autonomous_power_states,
+        write_cache_on: optional.write_cache_on,
+        ocp_health: optional.ocp_health,
+        latency_monitor: optional.latency_monitor,
         volume_limits,
     })
 }
 
 /// Values requested only from controllers whose Identify page announces them: many log unsupported
 /// commands as errors.
-struct Extras {
+struct OptionalData {
     power_state: Fact<u8>,
     autonomous_power_states: Fact<bool>,
     write_cache_on: Fact<bool>,
@@ -134,10 +134,10 @@ struct Extras {
     latency_monitor: Fact<LatencyMonitor>,
 }
 
-impl Extras {
+impl OptionalData {
     fn ask(page: &Fact<Vec<u8>>, asked: &impl Fn(AdminRead) -> Fact<Vec<u8>>) -> Self {
-        let knows = page.as_ref().map(|page| nvme::Knows::of(page));
-        let when = |knows_it: fn(nvme::Knows) -> bool, command| {
+        let knows = page.as_ref().map(|page| nvme::Features::of(page));
+        let when = |knows_it: fn(nvme::Features) -> bool, command| {
             let knows = knows.clone();
             knows.and_then(|knows| if knows_it(knows) { asked(command) } else { Fact::Absent })
         };
@@ -147,20 +147,20 @@ impl Extras {
         let log = |page: fn(u8) -> AdminRead| uuid.clone().and_then(|uuid| asked(page(uuid)));
         Self {
             // Bits 4:0.
-            power_state: understood(when(|knows| knows.power_states, AdminRead::PowerState), first)
+            power_state: parse_page(when(|knows| knows.power_states, AdminRead::PowerState), first)
                 .map(|state| state & 0x1f),
-            autonomous_power_states: understood(
+            autonomous_power_states: parse_page(
                 when(|knows| knows.autonomous_power_states, AdminRead::AutonomousPowerStates),
                 first,
             )
             .map(|enabled| enabled & 1 != 0),
-            write_cache_on: understood(
+            write_cache_on: parse_page(
                 when(|knows| knows.write_cache, AdminRead::VolatileWriteCache),
                 first,
             )
             .map(|enabled| enabled & 1 != 0),
-            ocp_health: understood(log(AdminRead::OcpHealth), nvme::parse_ocp_health),
-            latency_monitor: understood(
+            ocp_health: parse_page(log(AdminRead::OcpHealth), nvme::parse_ocp_health),
+            latency_monitor: parse_page(
                 log(AdminRead::LatencyMonitor),
                 nvme::parse_latency_monitor,
             ),
@@ -187,7 +187,7 @@ fn ask<'a>(
     }
 }
 
-fn understood<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Fact<T> {
+fn parse_page<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Fact<T> {
     page.and_then(|page| {
         parse(&page).map_or_else(
             || Fact::Unreadable(format!("an answer of {} bytes that makes no sense", page.len())),
@@ -220,7 +220,7 @@ fn namespaces(
             size: device.size.clone(),
             logical_block_bytes: device.queue.logical_block_bytes.clone(),
             identify: match nsid {
-                Fact::Read(nsid) => understood(
+                Fact::Read(nsid) => parse_page(
                     asked(AdminRead::IdentifyNamespace(nsid)),
                     nvme::parse_identify_namespace,
                 ),

@@ -110,7 +110,7 @@ pub fn exports(source: &dyn Source) -> Exports {
             continue;
         }
         for (folder, place) in folders(source, server, &mut unreadable) {
-            let mut text = |file: &str| match read::whole(source, &format!("{folder}/{file}")) {
+            let mut text = |file: &str| match read::file(source, &format!("{folder}/{file}")) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     unreadable(folder.clone());
                     None
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_of_a_scsi_target_stands_in_its_state() {
+    fn path_is_parsed_from_a_scsi_targets_info() {
         let around = SERVERS[2].around;
         let block = "Status: ACTIVATED  Max Queue Depth: 0  SectorSize: 512\n        \
                      iBlock device: sdb  UDEV PATH: /dev/disk/by-id/a  readonly: 0\n        \

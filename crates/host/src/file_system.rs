@@ -50,7 +50,7 @@ const _: () = {
 
 /// Adds the mounted file systems of block devices. Superblocks are on the drives: a quick snapshot
 /// does not read them.
-pub(crate) fn complete(source: &dyn Source, depth: Depth, blocks: &mut [Block]) {
+pub(crate) fn add_file_systems(source: &dyn Source, depth: Depth, blocks: &mut [Block]) {
     for block in blocks {
         let device = &mut block.device;
         let Some(mount) = device.mount() else { continue };

@@ -10,7 +10,7 @@ use crate::source::Source;
 
 /// Adds to the holders mounts (of this process and of init), swap, loop devices, members of btrfs
 /// and the kernel's exports. Open descriptors ([`crate::openers`]) and signatures are not included.
-pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
+pub(crate) fn add_uses(source: &dyn Source, blocks: &mut [Block]) {
     for mount in mounts(source) {
         let used = Use::Mounted(Mount { at: read::clean(&mount.mount.at), ..mount.mount });
         if mount.major != 0 {
@@ -27,7 +27,7 @@ pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
         }
     }
 
-    let swaps = read::whole(source, "/proc/swaps").unwrap_or_default();
+    let swaps = read::file(source, "/proc/swaps").unwrap_or_default();
     for line in swaps.lines().skip(1) {
         let Some(path) = line.split_ascii_whitespace().next() else { continue };
         if let Some(name) = at_path(source, blocks, &read::unescape(path)) {

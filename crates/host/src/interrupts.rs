@@ -19,7 +19,7 @@ pub(crate) fn read(source: &dyn Source, functions: &BTreeSet<String>) -> Vec<Int
     if owners.is_empty() {
         return Vec::new();
     }
-    let text = read::whole(source, "/proc/interrupts").unwrap_or_default();
+    let text = read::file(source, "/proc/interrupts").unwrap_or_default();
     let mut lines = text.lines();
     let cpus = lines.next().and_then(columns).unwrap_or_default();
     let interrupt = |line: &str| {

@@ -10,7 +10,7 @@ use crate::source::Source;
 pub(crate) fn read(source: &dyn Source, address: &str, release: &Fact<String>) -> Fact<Iommu> {
     let path = format!("/sys/bus/pci/devices/{address}/iommu_group");
     let group = match source.link(&path) {
-        Ok(to) => read::base(&to).parse::<u32>(),
+        Ok(to) => read::file_name(&to).parse::<u32>(),
         Err(error) => return read::unknown(&error),
     };
     let Ok(group) = group else { return Fact::Unreadable("a group without a number".into()) };
@@ -18,14 +18,14 @@ pub(crate) fn read(source: &dyn Source, address: &str, release: &Fact<String>) -
     let strict = match domain.get().map(String::as_str) {
         Some("identity" | "DMA-FQ") => Fact::Read(false),
         // Before 5.15 lazy domains had this name too (Linux commit c208916fe6c7).
-        Some("DMA") if tells_lazy(release) => Fact::Read(true),
+        Some("DMA") if names_lazy_domains(release) => Fact::Read(true),
         _ => Fact::Absent,
     };
     Fact::Read(Iommu { group, domain, strict })
 }
 
 /// True if a kernel is 5.15 or newer.
-fn tells_lazy(release: &Fact<String>) -> bool {
+fn names_lazy_domains(release: &Fact<String>) -> bool {
     let number = |text: Option<&str>| {
         let digits: String = text?.chars().take_while(char::is_ascii_digit).collect();
         digits.parse::<u32>().ok()
@@ -41,10 +41,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_kernels_do_not_tell_strict_from_lazy() {
-        let tells = |release: &str| tells_lazy(&Fact::Read(release.into()));
+    fn old_kernels_do_not_distinguish_strict_and_lazy() {
+        let tells = |release: &str| names_lazy_domains(&Fact::Read(release.into()));
         assert!(tells("6.1.0-56-amd64") && tells("5.15-rc1") && tells("10.0"));
         assert!(!tells("5.14.0-503.el9") && !tells("4.18.0") && !tells("x"));
-        assert!(!tells_lazy(&Fact::Absent));
+        assert!(!names_lazy_domains(&Fact::Absent));
     }
 }

@@ -28,7 +28,7 @@ pub struct MountPoint {
 pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
     let mut mounts: Vec<MountPoint> = Vec::new();
     for process in ["self", "1"] {
-        let text = read::whole(source, &format!("/proc/{process}/mountinfo")).unwrap_or_default();
+        let text = read::file(source, &format!("/proc/{process}/mountinfo")).unwrap_or_default();
         for mount in text.lines().filter_map(parse) {
             let same = |known: &MountPoint| {
                 (known.major, known.minor, &known.mount.at)

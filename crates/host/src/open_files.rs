@@ -82,7 +82,7 @@ fn mapped_by(
     pid: u32,
     known: &mut HashMap<(String, String), Option<FileId>>,
 ) -> Vec<FileId> {
-    let maps = read::whole(source, &format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = read::file(source, &format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut found = Vec::new();
     for line in maps.lines() {
         // `begin-end access offset device inode path`

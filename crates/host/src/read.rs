@@ -14,7 +14,7 @@ pub(crate) const MOST_BYTES: usize = 16 << 20;
 const ATTRIBUTE_BYTES: usize = 64 << 10;
 
 /// Reads a whole file as text; bytes that are not UTF-8 are replaced.
-pub(crate) fn whole(source: &dyn Source, path: &str) -> io::Result<String> {
+pub(crate) fn file(source: &dyn Source, path: &str) -> io::Result<String> {
     let bytes = source.read(path, MOST_BYTES)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -36,11 +36,11 @@ pub(crate) fn parsed<T>(
     path: &str,
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Fact<T> {
-    understood(text(source, path), parse)
+    parse_fact(text(source, path), parse)
 }
 
 /// Parses a text.
-pub(crate) fn understood<T>(text: Fact<String>, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
+pub(crate) fn parse_fact<T>(text: Fact<String>, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
     text.and_then(|text| match parse(&text) {
         Some(value) => Fact::Read(value),
         None => Fact::Unreadable(format!("\"{}\"", shortened(&text))),
@@ -60,7 +60,7 @@ pub(crate) fn numa_node(source: &dyn Source, path: &str) -> Fact<u32> {
 }
 
 /// Selected word of `mq-deadline kyber [none]`; a single choice has no brackets.
-pub(crate) fn chosen(text: &str) -> Option<String> {
+pub(crate) fn selected(text: &str) -> Option<String> {
     match text.split_once('[') {
         Some((_, rest)) => rest.split_once(']').map(|(chosen, _)| chosen.to_owned()),
         None => Some(text.to_owned()),
@@ -128,7 +128,7 @@ pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
 }
 
 /// Last component of a path.
-pub(crate) fn base(path: &str) -> &str {
+pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

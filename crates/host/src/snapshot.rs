@@ -14,8 +14,8 @@ use crate::{
 /// meanwhile is omitted.
 pub fn snapshot(source: &dyn Source, depth: Depth) -> Host {
     let mut blocks = block::read(source);
-    in_use::complete(source, &mut blocks);
-    file_system::complete(source, depth, &mut blocks);
+    in_use::add_uses(source, &mut blocks);
+    file_system::add_file_systems(source, depth, &mut blocks);
     let named_slots = slots::named(source);
     let functions = pci::functions(source);
     let slots = slots::read(source, &named_slots, &functions);

@@ -75,7 +75,7 @@ const PARAMETERS: [(&str, &str); 11] = [
 fn parameters(source: &dyn Source) -> BTreeMap<String, String> {
     let read = |(module, name): &(&str, &str)| {
         let path = format!("/sys/module/{module}/parameters/{name}");
-        let value = read::parsed(source, &path, read::chosen).value()?;
+        let value = read::parsed(source, &path, read::selected).value()?;
         Some((format!("{module}.{name}"), value))
     };
     PARAMETERS.iter().filter_map(read).collect()
@@ -92,7 +92,7 @@ pub(crate) fn kernel(source: &dyn Source) -> Kernel {
 
 /// PRETTY_NAME of os-release(5).
 fn distribution(source: &dyn Source) -> Fact<String> {
-    let text = match read::whole(source, "/etc/os-release") {
+    let text = match read::file(source, "/etc/os-release") {
         Ok(text) => text,
         Err(error) => return read::unknown(&error),
     };
@@ -105,7 +105,7 @@ fn distribution(source: &dyn Source) -> Fact<String> {
 
 /// MemTotal, which the kernel gives in KiB.
 pub(crate) fn memory(source: &dyn Source) -> Fact<Bytes> {
-    let text = match read::whole(source, "/proc/meminfo") {
+    let text = match read::file(source, "/proc/meminfo") {
         Ok(text) => text,
         Err(error) => return read::unknown(&error),
     };
@@ -145,7 +145,7 @@ pub(crate) fn limits(source: &dyn Source) -> Limits {
 
 /// Soft limit of `Max locked memory  SOFT  HARD  bytes`; unlimited is absent.
 fn memlock(source: &dyn Source) -> Fact<u64> {
-    let text = match read::whole(source, "/proc/self/limits") {
+    let text = match read::file(source, "/proc/self/limits") {
         Ok(text) => text,
         Err(error) => return read::unknown(&error),
     };

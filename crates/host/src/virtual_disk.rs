@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn virtual_disks_are_told_from_drives() {
+    fn virtual_disks_are_distinguished_from_drives() {
         assert_eq!(virtual_disk("nvme_card-pd"), Some("Google Persistent Disk"));
         assert_eq!(virtual_disk("nvme_card0"), Some("Google Cloud local SSD"));
         assert_eq!(virtual_disk("QEMU NVMe Ctrl"), Some("QEMU"));

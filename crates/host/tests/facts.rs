@@ -45,7 +45,7 @@ fn interrupts_are_found_with_the_cpus_that_took_them() {
 }
 
 #[test]
-fn translation_is_told_as_far_as_the_kernel_tells() {
+fn iommu_facts_match_the_kernels() {
     let group = "/sys/kernel/iommu_groups/14";
     let machine = |kind: &str, release: &str| {
         one_drive()
@@ -167,7 +167,7 @@ fn power_states_and_the_logs_of_data_centers_are_read() {
 }
 
 #[test]
-fn a_drive_is_not_asked_what_it_does_not_know() {
+fn unsupported_commands_are_not_sent() {
     let machine = one_drive().bytes("/ioctl/nvme0.idctrl", &identify(false, 0, false));
     let source = Watched::new(machine.open());
     let host = snapshot(&source, Depth::Full);
@@ -296,7 +296,7 @@ fn layers() -> Machine {
 }
 
 #[test]
-fn arrays_tables_and_file_systems_say_how_they_lie() {
+fn layouts_of_arrays_tables_and_file_systems_are_read() {
     let machine = layers();
     let host = full(&machine);
     let part = host.block("nvme0n1p1").unwrap();
@@ -332,7 +332,7 @@ fn arrays_tables_and_file_systems_say_how_they_lie() {
 }
 
 #[test]
-fn who_may_not_read_superblocks_and_tables_learns_what_mounts_say() {
+fn mount_options_replace_unreadable_superblocks() {
     let machine = layers().denied("/dev/dm-0").denied("/ioctl/dm-0.table");
     let host = full(&machine);
     let device = host.block("dm-0").unwrap();
@@ -354,7 +354,7 @@ fn who_may_not_read_superblocks_and_tables_learns_what_mounts_say() {
 }
 
 #[test]
-fn all_of_it_is_captured() {
+fn everything_is_captured() {
     let (list, health, latency) = ocp_pages();
     let machine = layers()
         .bytes("/ioctl/nvme0.idctrl", &identify(true, 2, true))

@@ -142,7 +142,7 @@ fn a_log_page_is_read_at_the_right_offsets() {
 }
 
 #[test]
-fn what_only_root_may_read_says_so() {
+fn facts_for_root_only_say_so() {
     let host = snapshot(&unprivileged(), Depth::Full);
     let drive = host.drive("nvme0").unwrap();
     assert_eq!(drive.identify, Fact::NeedsRoot);

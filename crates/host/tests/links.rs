@@ -57,7 +57,7 @@ fn registers_of_a_link_are_read_at_both_ends() {
 }
 
 #[test]
-fn registers_and_the_kernels_files_say_the_same_of_a_links_rest() {
+fn registers_and_kernel_files_agree_on_aspm() {
     let seen = |machine: &Machine| full(machine).link("0000:01:00.0").unwrap().aspm.clone();
     let rest = |l0s, l1| Fact::Read(Aspm { l0s, l1 });
     // Link Control of the port and of the drive; the kernel's combination.

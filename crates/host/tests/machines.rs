@@ -179,7 +179,7 @@ fn port_config(kind: u16, link_status: u16, slot_status: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_slot_that_is_filled_and_has_no_link_shows() {
+fn an_occupied_slot_without_link_is_found() {
     let empty = "/sys/devices/pci0000:00/0000:00:02.0";
     let machine = one_drive("live\n")
         .file(&format!("{ROOT}/secondary_bus_number"), "1\n")
@@ -332,7 +332,7 @@ fn processes_that_have_a_device_open_are_found() {
 }
 
 #[test]
-fn processes_that_are_not_listed_are_not_taken_for_none() {
+fn hidden_processes_are_reported() {
     let hidden = |machine: Machine| openers(&machine.open(), &[]).hidden;
     let base = || Machine::default().directory("/sys");
     assert!(!hidden(base().directory("/proc/1/fd")));
@@ -346,7 +346,7 @@ fn processes_that_are_not_listed_are_not_taken_for_none() {
 const NVMET: &str = "/sys/kernel/config/nvmet/subsystems";
 
 #[test]
-fn what_the_kernel_serves_to_others_is_used() {
+fn exported_devices_are_in_use() {
     let exporting = |enabled: &str| {
         one_drive("live\n")
             .block(&format!("{DRIVE}/nvme/nvme0/nvme0n1"), "259:0", 4096)
@@ -361,7 +361,7 @@ fn what_the_kernel_serves_to_others_is_used() {
 }
 
 #[test]
-fn what_a_server_has_and_nobody_can_read_is_told() {
+fn unreadable_exports_are_reported() {
     let base = || Machine::default().directory("/sys/module/nvmet").directory("/proc");
     assert_eq!(exports(&base().open()).unreadable, ["/sys/kernel/config/nvmet"]);
     let mounted = || base().directory(NVMET);

@@ -42,7 +42,7 @@ fn geometry(of: &FileSystem) -> (Option<u32>, Option<u64>, Option<u64>) {
 }
 
 #[test]
-fn ext4_tells_its_stride_and_its_stripe() {
+fn stride_and_stripe_of_ext4_are_read() {
     // 64 KiB chunks on three data disks, in blocks of 4 KiB.
     let options = ["-q", "-F", "-b", "4096", "-E", "stride=16,stripe_width=48"];
     let striped = looked_at("ext4", &made("mkfs.ext4", &options));
@@ -56,7 +56,7 @@ fn ext4_tells_its_stride_and_its_stripe() {
 }
 
 #[test]
-fn xfs_tells_its_unit_and_its_width() {
+fn unit_and_width_of_xfs_are_read() {
     let xfs =
         |options: &[&str]| looked_at("xfs", &made("mkfs.xfs", &[&["-q", "-f"], options].concat()));
     let striped = xfs(&["-d", "su=64k,sw=3"]);
@@ -77,7 +77,7 @@ fn another_kinds_superblock_is_none() {
 }
 
 #[test]
-fn btrfs_tells_its_profile_and_how_many_devices_it_has() {
+fn profile_and_devices_of_btrfs_are_read() {
     let system = "/sys/fs/btrfs/6d8c9b5e-0000-4000-8000-000000000001";
     let machine = Machine::default()
         .block("/sys/devices/virtual/block/loop1", "7:1", 1 << 20)

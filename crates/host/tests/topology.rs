@@ -132,7 +132,7 @@ fn two_drives() -> Machine {
 }
 
 #[test]
-fn a_head_stands_once_with_its_paths() {
+fn a_multipath_head_is_listed_once_with_its_paths() {
     let first = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/nvme/nvme0/nvme3c0n1";
     let machine = two_drives()
         .block("/sys/devices/virtual/nvme-subsystem/nvme-subsys3/nvme3n1", "259:9", 4096)
@@ -201,7 +201,7 @@ fn layers() -> Machine {
 }
 
 #[test]
-fn layers_on_several_drives_stand_once() {
+fn layers_on_several_drives_are_listed_once() {
     let sketch = sketch(&tree(&layers()));
     assert!(
         sketch.ends_with(
@@ -260,7 +260,7 @@ fn circles_and_garbage_are_survived() {
 }
 
 #[test]
-fn ends_that_differ_and_drives_of_two_nodes_say_so() {
+fn differing_link_ends_and_nodes_are_concerns() {
     let ends = |at: u32, port: &str, drive: &str, node: &str| {
         let root = format!("/sys/devices/pci0000:00/0000:00:0{at}.0");
         let function = format!("{root}/0000:0{at}:00.0");

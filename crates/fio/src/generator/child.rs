@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// Limit of fio's other output that is kept, bytes.
-const WORDS_LIMIT: usize = 1 << 16;
+const MESSAGES_LIMIT: usize = 1 << 16;
 
 /// Time that a killed fio has to end.
 pub(super) const AFTER_KILL: Duration = Duration::from_secs(5);
 
 /// Shell script: runs fio after reading a line, exits at end of input.
-const GATE: &str = r#"read -r _ && exec "$@" </dev/null"#;
+const START_SCRIPT: &str = r#"read -r _ && exec "$@" </dev/null"#;
 
 /// Shell script: waits for the end of its input, which comes when iodyno ends or is killed; then
 /// kills the fio with process id $1, if that still works on the job file $2, and its jobs, which
 /// are processes in sessions of their own. fio is stopped first so that it forks no more.
-const WATCH: &str = r#"
+const WATCH_SCRIPT: &str = r#"
 read -r _
 grep -qsF -- "$2" "/proc/$1/cmdline" || exit 0
 kill -STOP "$1"
@@ -32,48 +32,48 @@ kill -KILL $(cat /proc/"$1"/task/*/children) "$1"
 "#;
 
 /// A running fio. It is killed on drop, and also if iodyno is killed with SIGKILL.
-pub(super) struct Fio {
+pub(super) struct FioProcess {
     child: Child,
     /// Kills fio if iodyno cannot.
     watch: Child,
     reports: Receiver<String>,
-    words: Vec<JoinHandle<String>>,
+    messages: Vec<JoinHandle<String>>,
     ended: bool,
 }
 
 /// Event from fio.
-pub(super) enum News {
+pub(super) enum Event {
     /// A whole report, in JSON.
     Report(String),
     /// Timeout without a report.
-    Nothing,
+    Timeout,
     /// fio has closed its output.
-    End,
+    Closed,
 }
 
 /// How fio ended.
-pub(super) struct Ended {
+pub(super) struct FioExit {
     /// Exit status; `None` if it was killed and still did not end.
     pub(super) status: Option<ExitStatus>,
     /// Output other than reports.
-    pub(super) words: String,
+    pub(super) messages: String,
 }
 
-impl Fio {
+impl FioProcess {
     /// Starts fio with these arguments, the last of which is its job file, in a process group of
     /// its own, so that the terminal's Ctrl-C reaches it only through iodyno.
     ///
     /// Killing iodyno kills no child of it, and PR_SET_PDEATHSIG would reach fio but not its jobs.
     /// So a watching process notices iodyno's end by that of a pipe; it exists before fio does.
     pub(super) fn start(program: &Path, arguments: &[String]) -> std::io::Result<Self> {
-        let mut child = shell(GATE)
+        let mut child = shell(START_SCRIPT)
             .arg(program)
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
         let job_file = arguments.last().map_or("", String::as_str);
-        let watch = shell(WATCH)
+        let watch = shell(WATCH_SCRIPT)
             .args([&child.id().to_string(), job_file])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -92,7 +92,7 @@ impl Fio {
         let stdout = child.stdout.take().expect("it is piped");
         let stderr = child.stderr.take().expect("it is piped");
         let (to, reports) = channel();
-        let words = vec![
+        let messages = vec![
             std::thread::spawn(move || {
                 split_reports(stdout, |report| {
                     // The receiver is gone: read on, so that fio does not block.
@@ -101,15 +101,15 @@ impl Fio {
             }),
             std::thread::spawn(move || split_reports(stderr, |_| ())),
         ];
-        Ok(Self { child, watch, reports, words, ended: false })
+        Ok(Self { child, watch, reports, messages, ended: false })
     }
 
     /// Waits at most `patience` for the next report.
-    pub(super) fn next(&self, patience: Duration) -> News {
+    pub(super) fn next(&self, patience: Duration) -> Event {
         match self.reports.recv_timeout(patience) {
-            Ok(report) => News::Report(report),
-            Err(RecvTimeoutError::Timeout) => News::Nothing,
-            Err(RecvTimeoutError::Disconnected) => News::End,
+            Ok(report) => Event::Report(report),
+            Err(RecvTimeoutError::Timeout) => Event::Timeout,
+            Err(RecvTimeoutError::Disconnected) => Event::Closed,
         }
     }
 
@@ -140,12 +140,13 @@ impl Fio {
 
     /// Waits for fio's end, after its output ended or it was killed. A killed one is abandoned if
     /// I/O that never completes keeps it.
-    pub(super) fn wait(mut self, killed: bool) -> std::io::Result<Ended> {
+    pub(super) fn wait(mut self, killed: bool) -> std::io::Result<FioExit> {
         self.ended = true;
         let status = if killed { self.reap() } else { self.end()? };
         let ended = |thread: &JoinHandle<String>| !killed || thread.is_finished();
-        let words = self.words.drain(..).filter(ended).filter_map(|thread| thread.join().ok());
-        Ok(Ended { status, words: words.collect() })
+        let messages =
+            self.messages.drain(..).filter(ended).filter_map(|thread| thread.join().ok());
+        Ok(FioExit { status, messages: messages.collect() })
     }
 
     /// Status of a child that has closed its output.
@@ -177,7 +178,7 @@ impl Fio {
     }
 }
 
-impl Drop for Fio {
+impl Drop for FioProcess {
     fn drop(&mut self) {
         if !self.ended {
             self.kill();
@@ -186,9 +187,9 @@ impl Drop for Fio {
     }
 }
 
-impl Ended {
+impl FioExit {
     /// Describes the end in a sentence, unless it was successful.
-    pub(super) fn badly(&self) -> Option<String> {
+    pub(super) fn failure(&self) -> Option<String> {
         let Some(status) = self.status else {
             return Some("fio did not end of being killed".to_owned());
         };
@@ -214,19 +215,19 @@ fn shell(script: &str) -> Command {
 
 /// Passes each report (the lines from `{` to `}`) to `report`; returns the text around them.
 fn split_reports(output: impl Read, mut report: impl FnMut(String)) -> String {
-    let mut words = String::new();
+    let mut messages = String::new();
     let mut gathering: Option<String> = None;
     let mut line = Vec::new();
     let mut output = BufReader::new(output);
     loop {
         line.clear();
         if !output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            return words;
+            return messages;
         }
         let text = String::from_utf8_lossy(&line);
         match (&mut gathering, text.trim_end()) {
             (None, "{") => gathering = Some("{\n".to_owned()),
-            (None, _) if words.len() + text.len() <= WORDS_LIMIT => words.push_str(&text),
+            (None, _) if messages.len() + text.len() <= MESSAGES_LIMIT => messages.push_str(&text),
             (None, _) => {}
             (Some(gathered), end) => {
                 gathered.push_str(&text);
@@ -243,11 +244,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_told_from_words() {
+    fn reports_are_split_from_messages() {
         let output = "fio: note {\n{\n  \"a\" : {\n  }\n}\nbetween\n{\n}\nfio: end\n{\ncut off";
         let mut reports = Vec::new();
-        let words = split_reports(output.as_bytes(), |report| reports.push(report));
+        let messages = split_reports(output.as_bytes(), |report| reports.push(report));
         assert_eq!(reports, ["{\n  \"a\" : {\n  }\n}\n", "{\n}\n"]);
-        assert_eq!(words, "fio: note {\nbetween\nfio: end\n");
+        assert_eq!(messages, "fio: note {\nbetween\nfio: end\n");
     }
 }

@@ -34,7 +34,7 @@ const RESOLVED: [&str; 22] = [
 
 /// Values implied by another option that change nothing; not every version of fio 3 knows these
 /// options.
-const USUAL: [(&str, &str); 3] = [
+const IMPLIED: [(&str, &str); 3] = [
     ("steadystate_check_interval", "1s"),
     ("steadystate_duration", "0"),
     ("steadystate_ramp_time", "0"),
@@ -50,7 +50,7 @@ pub(super) struct JobFile {
 
 impl JobFile {
     /// Adds `job`, number `owner` of the phase, on the files at `paths`, the first of which has
-    /// `size_bytes`, with the options `foreign`, which are not in the table.
+    /// `size_bytes`, with the options `fio_only`, which are not in the table.
     ///
     /// # Errors
     /// A sentence that names what cannot be expressed for fio.
@@ -60,11 +60,11 @@ impl JobFile {
         job: &Job,
         paths: &[String],
         size_bytes: u64,
-        foreign: &[(String, String)],
+        fio_only: &[(String, String)],
     ) -> Result<(), String> {
-        check_own(job)?;
+        check_job(job)?;
         for share in 0..job.threads.shared_by.max(1) {
-            let special = special(job, share, size_bytes)?;
+            let clone_options = clone_options(job, share, size_bytes)?;
             let mut section =
                 format!("[{}]\nfilename={}\n", section_name(&job.name), paths.join(":"));
             section.push_str("lat_percentiles=1\nclat_percentiles=1\nslat_percentiles=1\n");
@@ -75,16 +75,16 @@ impl JobFile {
                 let value = spec.print(job);
                 let is_usual = value.is_empty()
                     || value == spec.print(&usual)
-                    || USUAL.contains(&(spec.name, value.as_str()));
-                if !is_usual && !special.contains_key(spec.name) {
+                    || IMPLIED.contains(&(spec.name, value.as_str()));
+                if !is_usual && !clone_options.contains_key(spec.name) {
                     add_option(&mut section, spec.name, &value)?;
                 }
             }
-            for (name, value) in &special {
+            for (name, value) in &clone_options {
                 add_option(&mut section, name, value)?;
             }
-            for (name, value) in foreign {
-                check_foreign(job, name, value)?;
+            for (name, value) in fio_only {
+                check_fio_only(job, name, value)?;
                 add_option(&mut section, name, value)?;
             }
             self.text.push_str(&section);
@@ -102,7 +102,7 @@ fn is_passed_on(spec: &OptionSpec) -> bool {
 
 /// Refuses options by which fio would touch names and files that were not cleared for it, or that
 /// it does not get.
-fn check_own(job: &Job) -> Result<(), String> {
+fn check_job(job: &Job) -> Result<(), String> {
     let engine = job.engine.ioengine;
     let refused = match &job.replay {
         Replay { read_iolog: Some(log), .. } => format!("read_iolog={log}"),
@@ -116,7 +116,7 @@ fn check_own(job: &Job) -> Result<(), String> {
 }
 
 /// Refuses options that could lead fio to a target that was not cleared, or to a program.
-fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
+fn check_fio_only(job: &Job, name: &str, value: &str) -> Result<(), String> {
     const ELSEWHERE: [&str; 10] = [
         "directory",
         "exec_postrun",
@@ -158,20 +158,20 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
 }
 
 /// Options whose value differs because each clone has its own section.
-fn special(
+fn clone_options(
     job: &Job,
     share: u32,
     size_bytes: u64,
 ) -> Result<BTreeMap<&'static str, String>, String> {
-    let mut special = BTreeMap::new();
+    let mut clone_options = BTreeMap::new();
     if job.engine.ioengine == IoEngine::Auto {
-        special.insert("ioengine", engine(job).0.to_owned());
+        clone_options.insert("ioengine", engine(job).0.to_owned());
     }
     let threads = &job.threads;
     if threads.cpus_allowed_policy == CpuPolicy::Split && !threads.cpus_allowed.is_empty() {
         let turn = (threads.clone + share) as usize % threads.cpus_allowed.len();
-        special.insert("cpus_allowed", threads.cpus_allowed[turn].to_string());
-        special.insert("cpus_allowed_policy", "shared".to_owned());
+        clone_options.insert("cpus_allowed", threads.cpus_allowed[turn].to_string());
+        clone_options.insert("cpus_allowed_policy", "shared".to_owned());
     }
     let space = &job.space;
     let increment = match (space.offset, space.offset_increment) {
@@ -186,7 +186,7 @@ fn special(
         }
     };
     if let Some(offset) = increment {
-        special.insert("offset", offset);
+        clone_options.insert("offset", offset);
     }
     if !space.extents.is_empty() || threads.shared_by > 1 {
         let (offset, length) = match space.extents.as_slice() {
@@ -205,14 +205,14 @@ fn special(
         if first == end {
             return Err("there are fewer blocks than threads".to_owned());
         }
-        special.insert("offset", (offset + first * bs).to_string());
-        special.insert("size", ((end - first) * bs).to_string());
+        clone_options.insert("offset", (offset + first * bs).to_string());
+        clone_options.insert("size", ((end - first) * bs).to_string());
         if threads.shared_by > 1 {
             // Threads with the same seed would read the same blocks.
-            special.insert("randseed", (job.pattern.randseed + u64::from(share)).to_string());
+            clone_options.insert("randseed", (job.pattern.randseed + u64::from(share)).to_string());
         }
     }
-    Ok(special)
+    Ok(clone_options)
 }
 
 /// Engine for fio, which has no `auto`, and the reason for it.
@@ -278,10 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn what_only_fio_knows_stands_last() {
+    fn fio_only_options_come_last() {
         let mut file = JobFile::default();
-        let foreign = [("zonemode".to_owned(), "zbd".to_owned())];
-        file.add(0, &job(), &["x".into()], 1 << 20, &foreign).unwrap();
+        let fio_only = [("zonemode".to_owned(), "zbd".to_owned())];
+        file.add(0, &job(), &["x".into()], 1 << 20, &fio_only).unwrap();
         assert!(file.text.ends_with("\nzonemode=zbd\n"), "{}", file.text);
         let reading = [("ioengine".to_owned(), "libpmem".to_owned())];
         file.add(0, &job(), &["x".into()], 1 << 20, &reading).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_begin_where_their_increment_says() {
+    fn offset_increment_shifts_clones() {
         let mut job = job();
         job.threads.clone = 3;
         job.space.offset_increment = Amount::Bytes(4096);

@@ -30,7 +30,7 @@ pub struct FioGenerator {
     version: String,
     patience: Duration,
     /// Options that only fio knows, by job name.
-    foreign: BTreeMap<String, Vec<(String, String)>>,
+    fio_only: BTreeMap<String, Vec<(String, String)>>,
     /// Number of sections in earlier phases: the logs of the next one are numbered from there on.
     sections: usize,
 }
@@ -102,7 +102,7 @@ impl FioGenerator {
                 program,
                 version: version.to_owned(),
                 patience: PATIENCE,
-                foreign: BTreeMap::new(),
+                fio_only: BTreeMap::new(),
                 sections: 0,
             }),
             _ => Err(FioError::TooOld { program, version: said.to_owned() }),
@@ -119,14 +119,14 @@ impl FioGenerator {
     /// supports, and that a [`iodyno_job::Job`] cannot represent.
     #[must_use]
     pub fn with_options(mut self, job: &str, options: Vec<(String, String)>) -> Self {
-        self.foreign.insert(job.to_owned(), options);
+        self.fio_only.insert(job.to_owned(), options);
         self
     }
 }
 
 impl FioGenerator {
-    fn foreign_of(&self, job: &Job) -> &[(String, String)] {
-        self.foreign.get(&job.name).map_or(&[], Vec::as_slice)
+    fn fio_only_options(&self, job: &Job) -> &[(String, String)] {
+        self.fio_only.get(&job.name).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -136,7 +136,7 @@ impl LoadGenerator for FioGenerator {
     }
 
     fn keeps_to_zones(&self, job: &Job) -> bool {
-        let mode = self.foreign_of(job).iter().rfind(|(name, _)| name == "zonemode");
+        let mode = self.fio_only_options(job).iter().rfind(|(name, _)| name == "zonemode");
         mode.is_some_and(|(_, mode)| mode == "zbd")
     }
 

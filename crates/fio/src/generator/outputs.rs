@@ -66,7 +66,7 @@ fn logs(job: &Job, section: usize) -> Vec<String> {
 ///
 /// # Errors
 /// One of the files is a device, a link, or belongs to somebody else.
-pub(super) fn refuse(job: &Job, section: usize, before: usize) -> Result<(), FileError> {
+pub(super) fn check(job: &Job, section: usize, before: usize) -> Result<(), FileError> {
     let own = logs(&with_own_logs(job, before), section);
     for name in logs(job, section + before).iter().chain(&own) {
         look(Path::new(name), NamedBy::Iodyno)?;

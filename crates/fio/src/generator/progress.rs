@@ -15,7 +15,7 @@ pub(super) struct Progress {
     owners: Vec<usize>,
     /// One for each job.
     ramps: Vec<Ramp>,
-    sections: Vec<Seen>,
+    sections: Vec<SectionCounts>,
     /// Start of the first job, ns since 1970 UTC.
     start_ns: Option<i64>,
     /// End of the last interval, ns since the start.
@@ -38,7 +38,7 @@ impl Ramp {
 
     /// True if `measurement`, `elapsed_ns` after fio's start, is within the ramp. At its end fio
     /// resets all counts to zero; it counts latencies only from then on.
-    fn goes_on(self, measurement: &Measurement, elapsed_ns: u64) -> bool {
+    fn is_ramping(self, measurement: &Measurement, elapsed_ns: u64) -> bool {
         if self.length_ns == 0 {
             false
         } else if self.stamps {
@@ -51,7 +51,7 @@ impl Ramp {
 
 /// Counts reported for a section so far.
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct SectionCounts {
     runtime_ns: u64,
     ios: PerDirection<u64>,
     bytes: PerDirection<u64>,
@@ -61,7 +61,7 @@ struct Seen {
 
 impl Progress {
     pub(super) fn new(owners: Vec<usize>, ramps: Vec<Ramp>) -> Self {
-        let sections = vec![Seen::default(); owners.len()];
+        let sections = vec![SectionCounts::default(); owners.len()];
         Self { owners, ramps, sections, ..Self::default() }
     }
 
@@ -99,7 +99,7 @@ impl Progress {
         let sections = self.sections.iter_mut().zip(&self.owners);
         for ((seen, owner), measurement) in sections.zip(&report.measurements) {
             let (job, ramp) = (&mut jobs[*owner], self.ramps[*owner]);
-            if ramp.goes_on(measurement, elapsed_ns) {
+            if ramp.is_ramping(measurement, elapsed_ns) {
                 job.ramping = true;
                 job.active_ns = duration_ns;
                 continue;
@@ -119,7 +119,7 @@ impl Progress {
     }
 }
 
-impl Seen {
+impl SectionCounts {
     fn add_to(&mut self, job: &mut JobInterval, measurement: &Measurement) {
         let runtime_ns = measurement.duration_ns.unwrap_or(0);
         job.ramping = false;
@@ -127,7 +127,7 @@ impl Seen {
         self.runtime_ns = runtime_ns;
         for one in &measurement.total {
             let of = job.directions.of_mut(one.direction);
-            let latency = beyond(&one.latency, self.latency.of(one.direction));
+            let latency = difference(&one.latency, self.latency.of(one.direction));
             let new = DirectionInterval {
                 ios: advance(self.ios.of_mut(one.direction), one.ios.unwrap_or(0)),
                 bytes: advance(self.bytes.of_mut(one.direction), one.bytes.unwrap_or(0)),
@@ -153,7 +153,7 @@ fn advance(seen: &mut u64, now: u64) -> u64 {
 
 /// Latencies of `now` that are not in `seen`. Their extremes are known as far as the bins and the
 /// overall extremes tell.
-fn beyond(now: &Histogram, seen: &Histogram) -> Histogram {
+fn difference(now: &Histogram, seen: &Histogram) -> Histogram {
     let old: BTreeMap<u64, u64> = seen.bins().map(|bin| (bin.low_ns, bin.count)).collect();
     let new = now.bins().filter_map(|mut bin| {
         bin.count = bin.count.saturating_sub(old.get(&bin.low_ns).copied().unwrap_or(0));
@@ -165,15 +165,15 @@ fn beyond(now: &Histogram, seen: &Histogram) -> Histogram {
     };
     let (min_ns, max_ns) = (now.min_ns().unwrap_or(0), now.max_ns().unwrap_or(u64::MAX));
     let (low_ns, high_ns) = (first.low_ns.max(min_ns), last.high_ns.min(max_ns));
-    let mut beyond = Histogram::default();
-    beyond.add_counts(
+    let mut difference = Histogram::default();
+    difference.add_counts(
         bins.iter().map(|bin| (Histogram::index(bin.low_ns), bin.count)),
         (now.sum_ns() - seen.sum_ns()).max(0.0),
         (sum_squares(now) - sum_squares(seen)).max(0.0),
         low_ns.min(high_ns),
         high_ns,
     );
-    beyond
+    difference
 }
 
 fn sum_squares(histogram: &Histogram) -> f64 {
@@ -248,14 +248,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn differences_add_up_to_the_last(
+        fn differences_add_up_to_the_last_report(
             values in prop::collection::vec(1_u64..1 << 36, 1..200), cuts in 1_usize..9,
         ) {
             let mut all = Histogram::default();
             let mut seen = Histogram::default();
             for part in values.chunks(values.len().div_ceil(cuts)) {
                 part.iter().for_each(|value| all.record(*value));
-                let new = beyond(&all, &seen);
+                let new = difference(&all, &seen);
                 prop_assert_eq!(new.count(), part.len() as u64);
                 seen.merge(&new);
             }

@@ -9,7 +9,7 @@ use iodyno_target::Access;
 use rustix::fs::MemfdFlags;
 
 use crate::generator::FioGenerator;
-use crate::generator::child::{AFTER_KILL, Ended, Fio, News};
+use crate::generator::child::{AFTER_KILL, Event, FioExit, FioProcess};
 use crate::generator::job_file::{JobFile, engine};
 use crate::generator::outputs;
 use crate::generator::progress::{Progress, Ramp, of_direction};
@@ -40,12 +40,12 @@ pub(super) fn run(
             return Err(unfit("the job has no target".to_owned()));
         }
         let size_bytes = cleared.files.first().map_or(0, |file| file.read().size_bytes());
-        let foreign = generator.foreign_of(&cleared.job);
+        let fio_only = generator.fio_only_options(&cleared.job);
         let sections = file.owners.len();
         let job = outputs::with_own_logs(&cleared.job, before);
-        file.add(n, &job, &paths(cleared), size_bytes, foreign).map_err(unfit)?;
+        file.add(n, &job, &paths(cleared), size_bytes, fio_only).map_err(unfit)?;
         for section in sections..file.owners.len() {
-            outputs::refuse(&cleared.job, section + 1, before)
+            outputs::check(&cleared.job, section + 1, before)
                 .map_err(|error| unfit(error.to_string()))?;
         }
     }
@@ -66,8 +66,8 @@ pub(super) fn run(
         arguments.push("--readonly".to_owned());
     }
     arguments.push(path_of(&held));
-    let fio =
-        Fio::start(&generator.program, &arguments).map_err(|source| failed("start fio", source))?;
+    let fio = FioProcess::start(&generator.program, &arguments)
+        .map_err(|source| failed("start fio", source))?;
 
     let ramps = jobs.iter().map(|cleared| Ramp::of(&cleared.job)).collect();
     let mut progress = Progress::new(file.owners.clone(), ramps);
@@ -83,20 +83,23 @@ pub(super) fn run(
         let seconds = generator.patience.as_secs_f64();
         format!("fio did not end within {seconds} s after it was asked to, and was killed")
     });
-    let words = with_our_names(&ended.words, jobs);
+    let messages = with_target_names(&ended.messages, jobs);
     let Some(last) = watched.last.filter(|last| last.measurements.len() == file.owners.len())
     else {
-        let what = match (killed, watched.damaged, ended.badly()) {
+        let what = match (killed, watched.damaged, ended.failure()) {
             (Some(killed), ..) => killed,
             (_, Some(damaged), _) => format!("fio's report cannot be read: {damaged}"),
-            (.., Some(badly)) => badly,
+            (.., Some(bad_end)) => bad_end,
             (.., None) => "fio reported nothing".to_owned(),
         };
-        return Err(LoadError::Unfit { target, what: format!("{what}{}", said(&words)) });
+        return Err(LoadError::Unfit {
+            target,
+            what: format!("{what}{}", last_messages(&messages)),
+        });
     };
-    let outcome = Outcome { ended, words, killed, stopped: watched.stopped };
+    let outcome = Outcome { ended, messages, killed, stopped: watched.stopped };
     let begin =
-        |cleared: &ClearedJob<'_>| outcome.begin(cleared, generator.foreign_of(&cleared.job));
+        |cleared: &ClearedJob<'_>| outcome.begin(cleared, generator.fio_only_options(&cleared.job));
     let mut reports: Vec<JobReport> = jobs.iter().map(begin).collect();
     for (owner, measurement) in file.owners.iter().zip(&last.measurements) {
         let ramp_ns = jobs[*owner].job.time.ramp_ns;
@@ -105,14 +108,14 @@ pub(super) fn run(
     for (owner, error) in numbered {
         reports[owner].shortfalls.extend(error.map(|error| error.to_string().into()));
     }
-    outcome.tell_of_end(&mut reports);
+    outcome.report_end(&mut reports);
     let cpu = cpu(&reports);
     Ok(PhaseReport { jobs: reports, cpu })
 }
 
 /// Result of watching fio.
 #[derive(Default)]
-struct Watched {
+struct WatchResult {
     /// Last report.
     last: Option<Document>,
     /// Stopped by the observer.
@@ -124,20 +127,20 @@ struct Watched {
 
 /// Passes each report to the observer until fio closes its output.
 fn watch(
-    fio: &Fio,
+    fio: &FioProcess,
     patience: Duration,
     progress: &mut Progress,
     observer: &mut dyn Observer,
-) -> Watched {
-    let mut watched = Watched::default();
+) -> WatchResult {
+    let mut watched = WatchResult::default();
     let mut deadline = None;
     let started = Instant::now();
     let mut heard = started;
     loop {
         let interval = match fio.next(TICK) {
-            News::End => return watched,
-            News::Nothing => Some(progress.silence(ns_since(heard))),
-            News::Report(text) => {
+            Event::Closed => return watched,
+            Event::Timeout => Some(progress.silence(ns_since(heard))),
+            Event::Report(text) => {
                 heard = Instant::now();
                 match documents(&text).map(|mut found| found.remove(0)) {
                     Ok(report) => {
@@ -182,18 +185,18 @@ fn ns_since(instant: Instant) -> u64 {
 
 /// End of fio, common to all jobs.
 struct Outcome {
-    ended: Ended,
-    words: String,
+    ended: FioExit,
+    messages: String,
     /// Sentence with the reason if it was killed.
     killed: Option<String>,
     stopped: bool,
 }
 
 impl Outcome {
-    fn begin(&self, cleared: &ClearedJob<'_>, foreign: &[(String, String)]) -> JobReport {
+    fn begin(&self, cleared: &ClearedJob<'_>, fio_only: &[(String, String)]) -> JobReport {
         let job = &cleared.job;
         let (engine, engine_reason) = engine(job);
-        let asked = foreign.iter().rfind(|(name, _)| name == "ioengine").map(|(_, value)| value);
+        let asked = fio_only.iter().rfind(|(name, _)| name == "ioengine").map(|(_, value)| value);
         let one_at_a_time = match asked {
             Some(engine) => matches!(engine.as_str(), "pvsync" | "vsync" | "splice"),
             None => job.engine.ioengine.is_synchronous(),
@@ -235,13 +238,13 @@ impl Outcome {
         if let Some(account) = &measurement.account {
             add_account(&mut report.account, account, ramp_ns);
             if account.error != 0 {
-                let failure = self.words_of(account.error);
+                let failure = self.message_with_errno(account.error);
                 let failure = failure.or_else(|| account.failure.clone());
                 report.account.failure.clone_from(&failure);
                 report.failure = report.failure.take().or(failure);
             }
         }
-        let first = || self.words.lines().find(|line| line.contains("io_u error"));
+        let first = || self.messages.lines().find(|line| line.contains("io_u error"));
         if report.first_error.is_none() && report.failure.is_some() {
             report.first_error = first().map(|line| Failure::of(report.account.error, line));
         }
@@ -249,23 +252,23 @@ impl Outcome {
 
     /// Reports an unsuccessful end that no job's error explains: as a failure of the jobs without
     /// I/O, as a caveat of the others.
-    fn tell_of_end(&self, reports: &mut [JobReport]) {
+    fn report_end(&self, reports: &mut [JobReport]) {
         let explained = self.stopped || reports.iter().any(|report| report.failure.is_some());
-        let Some(badly) = self.ended.badly().filter(|_| !explained) else { return };
-        let badly = format!("{badly}{}", said(&self.words));
+        let Some(bad_end) = self.ended.failure().filter(|_| !explained) else { return };
+        let bad_end = format!("{bad_end}{}", last_messages(&self.messages));
         for report in reports {
             if report.whole.iter().all(|(_, whole)| whole.ios == 0) {
-                report.failure = Some(badly.clone());
+                report.failure = Some(bad_end.clone());
             } else {
-                report.shortfalls.push(badly.as_str().into());
+                report.shortfalls.push(bad_end.as_str().into());
             }
         }
     }
 
     /// Line in which fio reported a job's end by `errno`.
-    fn words_of(&self, errno: i32) -> Option<String> {
+    fn message_with_errno(&self, errno: i32) -> Option<String> {
         let mark = format!("err={errno}/");
-        self.words.lines().find(|line| line.contains(&mark)).map(str::to_owned)
+        self.messages.lines().find(|line| line.contains(&mark)).map(str::to_owned)
     }
 }
 
@@ -318,20 +321,21 @@ fn memory_file(text: &str) -> std::io::Result<OwnedFd> {
 }
 
 /// fio's messages with target names in place of iodyno's descriptors.
-fn with_our_names(words: &str, jobs: &[ClearedJob<'_>]) -> String {
+fn with_target_names(messages: &str, jobs: &[ClearedJob<'_>]) -> String {
     let files = jobs.iter().flat_map(|cleared| &cleared.files);
     let mut names: Vec<_> =
         files.map(|file| (path_of(file.read()), file.read().name().to_owned())).collect();
     // Longest first: `fd/1` is a prefix of `fd/12`.
     names.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
     names.dedup();
-    names.iter().fold(words.to_owned(), |words, (path, name)| words.replace(path, name))
+    names.iter().fold(messages.to_owned(), |messages, (path, name)| messages.replace(path, name))
 }
 
 /// `: ` and fio's last messages on one line; empty without any.
-fn said(words: &str) -> String {
+fn last_messages(messages: &str) -> String {
     const LINES: usize = 4;
-    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> =
+        messages.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(LINES)..].join("; ");
     if last.is_empty() { last } else { format!(": {last}") }
 }

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_that_failed_stand_behind_all_others() {
+    fn failed_blocks_sort_last() {
         let life = |state, trims, blocks| BlockLife { state, trims, blocks };
         let lives = [
             life(BlockState::WriteFailed, 1, 1),

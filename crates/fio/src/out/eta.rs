@@ -3,7 +3,7 @@
 use iodyno_job::Job;
 use iodyno_model::{Direction, PerDirection};
 
-use crate::out::number::{Unit, short};
+use crate::out::number::{Unit, num2str};
 
 /// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +68,10 @@ impl StatusLine<'_> {
             each.join(",")
         };
         let bandwidths = each(&|(letter, bytes, _)| {
-            format!("{letter}={}", short(*bytes, 4, base == 1024, Unit::BytesPerSecond))
+            format!("{letter}={}", num2str(*bytes, 4, base == 1024, Unit::BytesPerSecond))
         });
         let iops =
-            each(&|(letter, _, ios)| format!("{letter}={}", short(*ios, 4, false, Unit::None)));
+            each(&|(letter, _, ios)| format!("{letter}={}", num2str(*ios, 4, false, Unit::None)));
         format!("[{bandwidths}][{iops} IOPS]")
     }
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_fios() {
+    fn status_line_matches_fio() {
         let mut job = Job::default();
         iodyno_job::apply(&mut job, "rw", "randrw").unwrap();
         job.files.paths = vec!["a".into()];

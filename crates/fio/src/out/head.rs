@@ -3,9 +3,9 @@
 use iodyno_job::Job;
 use iodyno_model::Direction;
 
-use crate::out::number::{Unit, short};
+use crate::out::json_value::push;
+use crate::out::number::{Unit, num2str};
 use crate::out::report::Report;
-use crate::out::tree::push;
 
 /// Header of normal output, before [`super::normal`]: a line for each section of `jobs`, which
 /// include their clones, fio's version and the number of jobs.
@@ -36,7 +36,7 @@ pub fn head(report: &Report<'_>, jobs: &[&Job]) -> String {
 }
 
 fn section(text: &mut String, job: &Job) {
-    let size = |bytes| short(bytes, 4, true, Unit::Bytes);
+    let size = |bytes| num2str(bytes, 4, true, Unit::Bytes);
     let sizes = |direction| {
         let bs = job.pattern.bs.of(direction);
         format!("{}-{}", size(bs.smallest()), size(bs.largest()))

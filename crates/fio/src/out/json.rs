@@ -4,10 +4,10 @@ use iodyno_job::LatencyTarget;
 use iodyno_model::{DiskUse, Histogram, PerDirection};
 
 use crate::out::block_lives;
+use crate::out::json_value::JsonValue;
 use crate::out::report::{CpuIdleness, Report};
-use crate::out::section::{GroupLane, Lane, Section, groups, sections};
+use crate::out::section::{DirectionStats, GroupStats, Section, groups, sections};
 use crate::out::shares::{RANGES, level_shares, middle_ns, percentiles};
-use crate::out::tree::Tree;
 
 /// `report` as `--output-format=json`: one document that ends with a line feed.
 pub fn json(report: &Report<'_>) -> String {
@@ -26,7 +26,7 @@ fn document(report: &Report<'_>, bins: bool) -> String {
     let elapsed_s = elapsed_s(&sections);
     let jobs = sections.iter().map(|section| {
         let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(PerDirection::default, |(_, lanes)| *lanes);
+        let group = found.map_or_else(PerDirection::default, |(_, by_direction)| *by_direction);
         job(section, &group, elapsed_s, bins)
     });
     let mut members = vec![
@@ -38,9 +38,9 @@ fn document(report: &Report<'_>, bins: bool) -> String {
     if !report.global_options.is_empty() {
         members.push(("global options", options(&report.global_options)));
     }
-    members.push(("jobs", Tree::Array(jobs.collect())));
+    members.push(("jobs", JsonValue::Array(jobs.collect())));
     if !report.disks.is_empty() {
-        members.push(("disk_util", Tree::Array(report.disks.iter().map(disk).collect())));
+        members.push(("disk_util", JsonValue::Array(report.disks.iter().map(disk).collect())));
     }
     if let Some(idleness) = &report.idleness {
         members.push(("cpu_idleness", idle(idleness)));
@@ -51,7 +51,7 @@ fn document(report: &Report<'_>, bins: bool) -> String {
 
 /// Facts without a place in fio's documents: the program that measured, and the meaning of members
 /// here.
-fn about(report: &Report<'_>) -> Tree {
+fn about(report: &Report<'_>) -> JsonValue {
     let results = || report.jobs.iter().flat_map(|job| &job.measurement.total);
     let split = results().filter(|result| result.split.is_some()).count();
     let latencies = match split {
@@ -64,14 +64,19 @@ fn about(report: &Report<'_>) -> Tree {
         all.dedup();
         all
     };
-    Tree::object([
+    JsonValue::object([
         ("version", report.version.into()),
         ("source", sources.join(", ").into()),
         ("latencies", latencies.into()),
     ])
 }
 
-fn job(section: &Section<'_>, group: &PerDirection<GroupLane>, elapsed_s: u64, bins: bool) -> Tree {
+fn job(
+    section: &Section<'_>,
+    group: &PerDirection<GroupStats>,
+    elapsed_s: u64,
+    bins: bool,
+) -> JsonValue {
     let account = &section.account;
     let reporting = section.reporting;
     let list = reporting.percentile_list();
@@ -91,17 +96,19 @@ fn job(section: &Section<'_>, group: &PerDirection<GroupLane>, elapsed_s: u64, b
         members.push(("job options", options(section.options)));
     }
     if section.mixed {
-        members.push(("mixed", direction(&section.lanes.read, &group.read, section, &latency)));
+        members
+            .push(("mixed", direction(&section.by_direction.read, &group.read, section, &latency)));
     } else {
-        let PerDirection { read, write, trim } = &section.lanes;
+        let PerDirection { read, write, trim } = &section.by_direction;
         // fio counts the writes that it verifies and nothing else of them: it does not issue any.
-        let verified = Lane { ios: read.ios, bytes: read.bytes, ..Lane::default() };
+        let verified =
+            DirectionStats { ios: read.ios, bytes: read.bytes, ..DirectionStats::default() };
         let write = if reporting.verify_only { &verified } else { write };
         members.push(("read", direction(read, &group.read, section, &latency)));
         members.push(("write", direction(write, &group.write, section, &latency)));
         members.push(("trim", direction(trim, &group.trim, section, &latency)));
         let asked = reporting.percentiles.clat || reporting.percentiles.lat;
-        let sync = Tree::object([
+        let sync = JsonValue::object([
             ("total_ios", account.sync.count().into()),
             ("lat_ns", latency(&account.sync, asked)),
         ]);
@@ -141,46 +148,46 @@ fn job(section: &Section<'_>, group: &PerDirection<GroupLane>, elapsed_s: u64, b
     if !found.is_empty() {
         let found = found.into_iter().map(|(percent, trims)| (format!("{percent:.6}"), trims));
         let states = block_lives::states(lives).map(|(name, blocks)| (name, blocks.into()));
-        let block = [("percentiles", found.collect()), ("states", Tree::object(states))];
-        members.push(("block", Tree::object(block)));
+        let block = [("percentiles", found.collect()), ("states", JsonValue::object(states))];
+        members.push(("block", JsonValue::object(block)));
     }
     if let Some(asked) = &reporting.steadystate {
         let attained = section.steadystate_attained;
-        members.push(("steadystate", section.steady.tree(asked, attained)));
+        members.push(("steadystate", section.steady.to_json(asked, attained)));
     }
     object(members)
 }
 
 fn direction(
-    lane: &Lane,
-    group: &GroupLane,
+    stats: &DirectionStats,
+    group: &GroupStats,
     section: &Section<'_>,
-    latency: &dyn Fn(&Histogram, bool) -> Tree,
-) -> Tree {
+    latency: &dyn Fn(&Histogram, bool) -> JsonValue,
+) -> JsonValue {
     let asked = &section.reporting.percentiles;
     let total = asked.lat || section.reporting.total_percentiles;
-    let iops = match lane.runtime_ms {
+    let iops = match stats.runtime_ms {
         0 => 0.0,
-        ms => lane.ios as f64 * 1000.0 / ms as f64,
+        ms => stats.ios as f64 * 1000.0 / ms as f64,
     };
-    let (bandwidth, rate) = (&lane.bandwidth, &lane.iops);
+    let (bandwidth, rate) = (&stats.bandwidth, &stats.iops);
     let mut members = vec![
-        ("io_bytes", lane.bytes.into()),
-        ("io_kbytes", (lane.bytes >> 10).into()),
-        ("bw_bytes", lane.bytes_per_s().into()),
-        ("bw", (lane.bytes_per_s() >> 10).into()),
+        ("io_bytes", stats.bytes.into()),
+        ("io_kbytes", (stats.bytes >> 10).into()),
+        ("bw_bytes", stats.bytes_per_s().into()),
+        ("bw", (stats.bytes_per_s() >> 10).into()),
         ("iops", iops.into()),
-        ("runtime", lane.runtime_ms.into()),
-        ("total_ios", lane.ios.into()),
-        ("short_ios", lane.short_ios.into()),
+        ("runtime", stats.runtime_ms.into()),
+        ("total_ios", stats.ios.into()),
+        ("short_ios", stats.short_ios.into()),
         // fio drops I/Os when it verifies trimmed blocks asynchronously; iodyno never does.
         ("drop_ios", 0_u64.into()),
-        ("slat_ns", latency(&lane.slat, asked.slat)),
-        ("clat_ns", latency(&lane.clat, asked.clat)),
-        ("lat_ns", latency(&lane.lat, total)),
+        ("slat_ns", latency(&stats.slat, asked.slat)),
+        ("clat_ns", latency(&stats.clat, asked.clat)),
+        ("lat_ns", latency(&stats.lat, total)),
     ];
-    let ranked = lane.priorities().into_iter().map(|([class, level, hint], histogram)| {
-        Tree::object([
+    let ranked = stats.priorities().into_iter().map(|([class, level, hint], histogram)| {
+        JsonValue::object([
             ("prioclass", u64::from(class).into()),
             ("prio", u64::from(level).into()),
             ("priohint", u64::from(hint).into()),
@@ -192,7 +199,7 @@ fn direction(
     });
     let ranked: Vec<_> = ranked.collect();
     if !ranked.is_empty() {
-        members.push(("prios", Tree::Array(ranked)));
+        members.push(("prios", JsonValue::Array(ranked)));
     }
     members.extend([
         ("bw_min", bandwidth.min.into()),
@@ -211,7 +218,7 @@ fn direction(
 }
 
 /// Moments, and percentiles for `list` unless it is empty.
-fn latencies(histogram: &Histogram, list: &[f64], bins: bool) -> Tree {
+fn latencies(histogram: &Histogram, list: &[f64], bins: bool) -> JsonValue {
     let mut members = vec![
         ("min", histogram.min_ns().unwrap_or(0).into()),
         ("max", histogram.max_ns().unwrap_or(0).into()),
@@ -232,22 +239,22 @@ fn latencies(histogram: &Histogram, list: &[f64], bins: bool) -> Tree {
 }
 
 /// Seven shares, percent; the last is for 64 and more.
-fn levels(names: [&str; 6], counts: &[u64; 7]) -> Tree {
+fn levels(names: [&str; 6], counts: &[u64; 7]) -> JsonValue {
     let names = names.into_iter().chain([">=64"]).map(str::to_owned);
     names.zip(level_shares(counts)).collect()
 }
 
-fn batches(counts: &[u64; 7]) -> Tree {
+fn batches(counts: &[u64; 7]) -> JsonValue {
     levels(["0", "4", "8", "16", "32", "64"], counts)
 }
 
-fn ranges(shares: &[f64]) -> Tree {
+fn ranges(shares: &[f64]) -> JsonValue {
     let names = RANGES.iter().map(u64::to_string).chain([">=2000".to_owned()]);
     names.zip(shares.iter().copied()).collect()
 }
 
 /// fio prints these for every job.
-fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str, Tree); 6] {
+fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str, JsonValue); 6] {
     let target_ns = target.map_or(0, |target| target.target_ns);
     let window_us = target.map_or(0, |target| target.window_ns / 1000);
     [
@@ -260,7 +267,7 @@ fn latency_target(target: Option<&LatencyTarget>, depth: u32) -> [(&'static str,
     ]
 }
 
-fn disk(disk: &DiskUse) -> Tree {
+fn disk(disk: &DiskUse) -> JsonValue {
     let mut members = vec![
         ("name", disk.name.as_str().into()),
         ("read_ios", disk.read_ios.into()),
@@ -292,7 +299,7 @@ fn disk(disk: &DiskUse) -> Tree {
     object(members)
 }
 
-fn idle(idleness: &CpuIdleness) -> Tree {
+fn idle(idleness: &CpuIdleness) -> JsonValue {
     let CpuIdleness { system_percent, cpu_percent, unit_us } = idleness;
     let cpus = (0..).zip(cpu_percent).map(|(cpu, percent)| (format!("cpu-{cpu}"), *percent));
     [("system".to_owned(), *system_percent)]
@@ -313,10 +320,10 @@ fn elapsed_s(sections: &[Section<'_>]) -> u64 {
     last.saturating_sub(first).unsigned_abs().div_ceil(1_000_000_000)
 }
 
-fn options(options: &[(String, String)]) -> Tree {
+fn options(options: &[(String, String)]) -> JsonValue {
     options.iter().cloned().collect()
 }
 
-fn object(members: Vec<(&str, Tree)>) -> Tree {
+fn object(members: Vec<(&str, JsonValue)>) -> JsonValue {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -165,7 +165,7 @@ impl LogWriter {
             Sink::Text(file) => write_row(file, self.columns, row),
             Sink::Samples(file) => file.write_all(&sample(self.columns, row)),
         };
-        self.told(written)
+        self.with_path(written)
     }
 
     /// Adds a row of a histogram log: I/Os completed since the last row, with 2^`coarseness` (0 to
@@ -187,7 +187,7 @@ impl LogWriter {
             Sink::Text(file) => write_histogram(file, head, &bins),
             Sink::Samples(file) => write_histogram(file, head, &bins),
         };
-        self.told(written)
+        self.with_path(written)
     }
 
     /// Ends the log: flushes the buffer to the file.
@@ -199,10 +199,10 @@ impl LogWriter {
             Sink::Text(file) => file.flush(),
             Sink::Samples(file) => file.try_finish().and_then(|()| file.get_mut().flush()),
         };
-        self.told(flushed)
+        self.with_path(flushed)
     }
 
-    fn told(&self, result: io::Result<()>) -> Result<(), FileError> {
+    fn with_path(&self, result: io::Result<()>) -> Result<(), FileError> {
         result.map_err(|error| FileError::System { path: self.path.clone(), error })
     }
 }
@@ -317,7 +317,7 @@ mod tests {
     };
 
     #[test]
-    fn columns_are_those_that_were_asked_for() {
+    fn columns_match_the_options() {
         let none = LogColumns::default();
         assert_eq!(
             text(none, &[ROW, LogRow { priority: 0, ..ROW }]),
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_an_error() {
         // `iodyno_files` opens no device, and only this one is always full.
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let (path, columns) = (PathBuf::from("/dev/full"), LogColumns::default());

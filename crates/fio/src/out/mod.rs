@@ -7,6 +7,7 @@ mod block_lives;
 mod eta;
 mod head;
 mod json;
+mod json_value;
 mod log;
 mod normal;
 mod number;
@@ -16,7 +17,6 @@ mod section;
 mod shares;
 mod steady;
 mod terse;
-mod tree;
 
 pub use eta::{JobState, StatusLine};
 pub use head::head;

@@ -4,12 +4,12 @@ use iodyno_job::{LatencyTarget, Unified};
 use iodyno_model::{DIRECTIONS, DiskUse, Histogram, PerDirection};
 
 use crate::out::block_lives;
-use crate::out::number::{Unit, short, unit_of_line};
+use crate::out::json_value::push;
+use crate::out::number::{Unit, num2str, unit_of_line};
 use crate::out::rates::Samples;
 use crate::out::report::{Report, Reporting};
-use crate::out::section::{GroupLane, Lane, Section, groups, sections};
+use crate::out::section::{DirectionStats, GroupStats, Section, groups, sections};
 use crate::out::shares::{RANGES, level_shares, percentiles};
-use crate::out::tree::push;
 
 /// fio's `significant_figures`.
 const FIGURES: usize = 4;
@@ -24,13 +24,13 @@ pub fn normal(report: &Report<'_>) -> String {
     let mut text = String::from("\n");
     for section in sections.iter().filter(|section| section.ios() > 0) {
         let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(PerDirection::default, |(_, lanes)| *lanes);
+        let group = found.map_or_else(PerDirection::default, |(_, by_direction)| *by_direction);
         Paragraph { text: &mut text, section }.write(&group, report);
     }
-    for (number, lanes) in &groups {
+    for (number, by_direction) in &groups {
         push(&mut text, format_args!("\nRun status group {number} (all jobs):\n"));
         let of_group = sections.iter().filter(|section| section.group == *number);
-        group_lines(&mut text, lanes, &of_group.collect::<Vec<_>>());
+        group_lines(&mut text, by_direction, &of_group.collect::<Vec<_>>());
     }
     if !report.disks.is_empty() {
         text.push_str("\nDisk stats (read/write):\n");
@@ -48,14 +48,14 @@ struct Paragraph<'a, 's> {
 }
 
 impl Paragraph<'_, '_> {
-    fn write(&mut self, group: &PerDirection<GroupLane>, report: &Report<'_>) {
+    fn write(&mut self, group: &PerDirection<GroupStats>, report: &Report<'_>) {
         let section = self.section;
         self.header(report);
         for direction in DIRECTIONS {
-            let lane = section.lanes.of(direction);
-            if lane.bytes > 0 {
+            let stats = section.by_direction.of(direction);
+            if stats.bytes > 0 {
                 let name = if section.mixed { "mixed" } else { direction.name() };
-                self.direction(name, lane, group.of(direction));
+                self.direction(name, stats, group.of(direction));
             }
         }
         if section.reporting.unified == Unified::Both {
@@ -91,18 +91,18 @@ impl Paragraph<'_, '_> {
         }
     }
 
-    fn direction(&mut self, name: &str, lane: &Lane, group: &GroupLane) {
+    fn direction(&mut self, name: &str, stats: &DirectionStats, group: &GroupStats) {
         let reporting = self.section.reporting;
-        let iops = short(lane.whole_iops(), FIGURES, false, Unit::None);
-        let rates = both_units(lane.bytes_per_s(), rate_unit(reporting), reporting);
-        let moved = short(lane.bytes, FIGURES, reporting.kb_base == 1024, Unit::Bytes);
-        let ms = lane.runtime_ms;
+        let iops = num2str(stats.whole_iops(), FIGURES, false, Unit::None);
+        let rates = both_units(stats.bytes_per_s(), rate_unit(reporting), reporting);
+        let moved = num2str(stats.bytes, FIGURES, reporting.kb_base == 1024, Unit::Bytes);
+        let ms = stats.runtime_ms;
         self.line(format_args!("  {name}: IOPS={iops}, BW={rates}({moved}/{ms}msec)"));
-        self.latencies("slat", &lane.slat);
-        self.latencies("clat", &lane.clat);
-        self.latencies(" lat", &lane.lat);
+        self.latencies("slat", &stats.slat);
+        self.latencies("clat", &stats.clat);
+        self.latencies(" lat", &stats.lat);
         let asked = &reporting.percentiles;
-        let ranked = lane.priorities();
+        let ranked = stats.priorities();
         let of_priority = |[class, level, hint]: [u16; 3]| {
             let kind = if asked.lat { "lat" } else { "clat" };
             format!("{kind} prio {class}/{level}/{hint}")
@@ -111,26 +111,26 @@ impl Paragraph<'_, '_> {
             self.latencies(&of_priority(*priority), histogram);
         }
         for (asked, name, histogram) in [
-            (asked.slat, "slat", &lane.slat),
-            (asked.clat, "clat", &lane.clat),
-            (asked.lat, "lat", &lane.lat),
+            (asked.slat, "slat", &stats.slat),
+            (asked.clat, "clat", &stats.clat),
+            (asked.lat, "lat", &stats.lat),
         ] {
             if asked {
                 self.percentiles(name, histogram);
             }
         }
         for (priority, histogram) in ranked.iter().filter(|_| asked.clat || asked.lat) {
-            let all = if asked.lat { lane.lat.count() } else { lane.clat.count() };
+            let all = if asked.lat { stats.lat.count() } else { stats.clat.count() };
             let share = 100.0 * histogram.count() as f64 / all as f64;
             let name = format!("{} ({share:.2}% of IOs)", of_priority(*priority));
             self.percentiles(&name, histogram);
         }
-        if lane.bandwidth.count > 0 {
-            self.bandwidth(&lane.bandwidth, group);
+        if stats.bandwidth.count > 0 {
+            self.bandwidth(&stats.bandwidth, group);
         }
-        if lane.iops.count > 0 {
-            let Samples { min, max, mean, count, .. } = lane.iops;
-            let deviation = lane.iops.deviation();
+        if stats.iops.count > 0 {
+            let Samples { min, max, mean, count, .. } = stats.iops;
+            let deviation = stats.iops.deviation();
             self.line(format_args!(
                 "   iops        : min={min:5}, max={max:5}, avg={mean:5.2}, stdev={deviation:5.2}, \
                  samples={count}"
@@ -143,7 +143,7 @@ impl Paragraph<'_, '_> {
         let (unit, ns) = unit_of_line(histogram);
         let scaled = |value: Option<f64>| value.unwrap_or(0.0) / ns as f64;
         let (mean, deviation) = (scaled(histogram.mean_ns()), scaled(histogram.stdev_ns()));
-        let whole = |value: u64| short(value / ns, 6, false, Unit::None);
+        let whole = |value: u64| num2str(value / ns, 6, false, Unit::None);
         let (min, max) = (whole(min), whole(max));
         self.line(format_args!(
             "    {name} ({unit}): min={min}, max={max}, avg={mean:5.2}, stdev={deviation:5.2}"
@@ -175,7 +175,7 @@ impl Paragraph<'_, '_> {
         }
     }
 
-    fn bandwidth(&mut self, samples: &Samples, group: &GroupLane) {
+    fn bandwidth(&mut self, samples: &Samples, group: &GroupStats) {
         let reporting = self.section.reporting;
         let base = f64::from(reporting.kb_base);
         let binary = reporting.kb_base == 1024;
@@ -238,7 +238,7 @@ impl Paragraph<'_, '_> {
         self.levels("  IO depths    ", depths, &account.depth_levels);
         self.levels("     submit    ", batches, &account.submit_levels);
         self.levels("     complete  ", batches, &account.complete_levels);
-        let PerDirection { read, write, trim } = &section.lanes;
+        let PerDirection { read, write, trim } = &section.by_direction;
         self.line(format_args!(
             "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
             read.ios,
@@ -262,18 +262,18 @@ impl Paragraph<'_, '_> {
         }
         self.block_lives();
         if let Some(asked) = &section.reporting.steadystate {
-            let found = section.steady.found(asked);
+            let found = section.steady.evaluate(asked);
             let attained = if section.steadystate_attained { "yes" } else { "no" };
             let unit = rate_unit(section.reporting);
             let bw = both_units(found.bytes_per_s, unit, section.reporting);
-            let iops = short(found.iops, FIGURES, false, Unit::None);
+            let iops = num2str(found.iops, FIGURES, false, Unit::None);
             let latency = found.latency_ns.map_or(String::new(), |ns| {
                 let (name, one_ns) = match ns {
                     2_000_001.. => ("msec", 1_000_000),
                     2_001.. => ("usec", 1_000),
                     _ => ("nsec", 1),
                 };
-                format!(", lat={}{name}", short(ns / one_ns, FIGURES, false, Unit::None))
+                format!(", lat={}{name}", num2str(ns / one_ns, FIGURES, false, Unit::None))
             });
             let (what, criterion) = (found.what, found.criterion);
             let percent = if asked.percent { "%" } else { "" };
@@ -331,36 +331,40 @@ fn scaled(ns: u64) -> String {
 }
 
 /// Lines of a group, in the units of its first section.
-fn group_lines(text: &mut String, lanes: &PerDirection<GroupLane>, sections: &[&Section<'_>]) {
+fn group_lines(
+    text: &mut String,
+    by_direction: &PerDirection<GroupStats>,
+    sections: &[&Section<'_>],
+) {
     let Some(first) = sections.first() else { return };
     let names = PerDirection { read: "   READ", write: "  WRITE", trim: "   TRIM" };
-    for (direction, lane) in lanes.iter() {
+    for (direction, stats) in by_direction.iter() {
         let name = if first.mixed { "  MIXED" } else { names.of(direction) };
-        group_line(text, name, lane, lane.aggregate_bytes_per_s(), first.reporting);
+        group_line(text, name, stats, stats.aggregate_bytes_per_s(), first.reporting);
     }
     if sections.iter().any(|section| section.reporting.unified == Unified::Both) {
-        let mut mixed = GroupLane::default();
-        lanes.iter().for_each(|(_, lane)| mixed.widen(lane));
-        let sum = lanes.iter().map(|(_, lane)| lane.aggregate_bytes_per_s()).sum();
+        let mut mixed = GroupStats::default();
+        by_direction.iter().for_each(|(_, stats)| mixed.widen(stats));
+        let sum = by_direction.iter().map(|(_, stats)| stats.aggregate_bytes_per_s()).sum();
         group_line(text, "  MIXED", &mixed, sum, first.reporting);
     }
 }
 
-fn group_line(text: &mut String, name: &str, lane: &GroupLane, all: u64, reporting: &Reporting) {
-    if lane.runtime_ms.1 == 0 {
+fn group_line(text: &mut String, name: &str, stats: &GroupStats, all: u64, reporting: &Reporting) {
+    if stats.runtime_ms.1 == 0 {
         return;
     }
     let unit = rate_unit(reporting);
     let binary = reporting.kb_base == 1024;
     let range = |binary: bool| {
-        let (low, high) = lane.bytes_per_s;
-        let ends = [low, high].map(|end| short(end, FIGURES, binary, unit));
+        let (low, high) = stats.bytes_per_s;
+        let ends = [low, high].map(|end| num2str(end, FIGURES, binary, unit));
         ends.join("-")
     };
     let all = both_units(all, unit, reporting);
     let (first, second) = (range(binary), range(!binary));
-    let moved = both_units(lane.bytes, Unit::Bytes, reporting);
-    let (shortest, longest) = lane.runtime_ms;
+    let moved = both_units(stats.bytes, Unit::Bytes, reporting);
+    let (shortest, longest) = stats.runtime_ms;
     push(
         text,
         format_args!(
@@ -399,8 +403,8 @@ fn disk_line(text: &mut String, disk: &DiskUse) {
 /// `116MiB/s (122MB/s)`: the unit of `kb_base` first.
 fn both_units(value: u64, unit: Unit, reporting: &Reporting) -> String {
     let binary = reporting.kb_base == 1024;
-    let first = short(value, FIGURES, binary, unit);
-    format!("{first} ({})", short(value, FIGURES, !binary, unit))
+    let first = num2str(value, FIGURES, binary, unit);
+    format!("{first} ({})", num2str(value, FIGURES, !binary, unit))
 }
 
 fn rate_unit(reporting: &Reporting) -> Unit {

@@ -18,7 +18,7 @@ pub(super) enum Unit {
 /// Formats `value` with at most `width` digits (the point counts as one) and a prefix: `30.3k`,
 /// binary: `116MiB/s`. fio truncates first and rounds only the decimals (num2str; carry as since
 /// 3.26).
-pub(super) fn short(value: u64, width: usize, binary: bool, unit: Unit) -> String {
+pub(super) fn num2str(value: u64, width: usize, binary: bool, unit: Unit) -> String {
     const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
     const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     let (step, prefixes) = if binary { (1024, BINARY) } else { (1000, DECIMAL) };

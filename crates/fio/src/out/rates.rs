@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_gathered_to_half_seconds() {
+    fn windows_are_merged_to_half_seconds() {
         let mut series = RateSeries::default();
         for n in 0..23 {
             series.push(Window {

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_those_that_were_asked_for() {
+    fn units_match_the_options() {
         let mut job = Job::default();
         assert_eq!((Reporting::of(&job).kb_base, Reporting::of(&job).bits), (1024, false));
         for (name, value) in [("kb_base", "1000"), ("unit_base", "1")] {

@@ -24,7 +24,7 @@ pub(super) struct Section<'a> {
     /// Number of clones, and of jobs of the group, in it.
     pub(super) members: u32,
     pub(super) started_ns: i64,
-    pub(super) lanes: PerDirection<Lane>,
+    pub(super) by_direction: PerDirection<DirectionStats>,
     /// The lane of reads contains all directions (`unified_rw_reporting=mixed`).
     pub(super) mixed: bool,
     pub(super) steadystate_attained: bool,
@@ -42,7 +42,7 @@ pub(super) struct Section<'a> {
 
 /// Results of one direction.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lane {
+pub(super) struct DirectionStats {
     pub(super) ios: u64,
     pub(super) bytes: u64,
     pub(super) short_ios: u64,
@@ -58,7 +58,7 @@ pub(super) struct Lane {
 
 /// Sum over the sections of a group, for each direction.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct GroupLane {
+pub(super) struct GroupStats {
     pub(super) bytes: u64,
     /// Shortest and longest run time, ms.
     pub(super) runtime_ms: (u64, u64),
@@ -93,16 +93,16 @@ pub(super) fn sections<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
 }
 
 /// Groups of `sections` by number, with their lanes.
-pub(super) fn groups(sections: &[Section<'_>]) -> Vec<(u32, PerDirection<GroupLane>)> {
-    let mut groups: Vec<(u32, PerDirection<GroupLane>)> = Vec::new();
+pub(super) fn groups(sections: &[Section<'_>]) -> Vec<(u32, PerDirection<GroupStats>)> {
+    let mut groups: Vec<(u32, PerDirection<GroupStats>)> = Vec::new();
     for section in sections {
         let known = groups.iter().position(|(number, _)| *number == section.group);
         let at = known.unwrap_or_else(|| {
             groups.push((section.group, PerDirection::default()));
             groups.len() - 1
         });
-        for (direction, lane) in section.lanes.iter() {
-            groups[at].1.of_mut(direction).add(lane);
+        for (direction, stats) in section.by_direction.iter() {
+            groups[at].1.of_mut(direction).add(stats);
         }
     }
     groups.sort_by_key(|(number, _)| *number);
@@ -132,10 +132,15 @@ impl<'a> Section<'a> {
             cpu: measurement.cpu.unwrap_or_default(),
             ..JobStats::default()
         });
-        let mut lanes = PerDirection::<Lane>::default();
+        let mut by_direction = PerDirection::<DirectionStats>::default();
         for result in member.results {
-            let lane = Lane::of(result, account.counted_ns, measurement.warmup_ns, &job.reporting);
-            lanes.of_mut(result.direction).add(&lane);
+            let stats = DirectionStats::of(
+                result,
+                account.counted_ns,
+                measurement.warmup_ns,
+                &job.reporting,
+            );
+            by_direction.of_mut(result.direction).add(&stats);
         }
         let mut steady = SteadySamples::default();
         if let Some(asked) = &job.reporting.steadystate {
@@ -156,7 +161,7 @@ impl<'a> Section<'a> {
             iodepth: account.latency_target_depth.or(measurement.workload.iodepth).unwrap_or(0),
             members,
             started_ns: account.started_ns,
-            lanes,
+            by_direction,
             mixed: mixed || job.reporting.unified == Unified::Mixed,
             steadystate_attained: account.steadystate_attained == Some(true),
             steady,
@@ -174,7 +179,7 @@ impl<'a> Section<'a> {
     fn add(&mut self, other: &Self) {
         self.members += other.members;
         for direction in DIRECTIONS {
-            self.lanes.of_mut(direction).add(other.lanes.of(direction));
+            self.by_direction.of_mut(direction).add(other.by_direction.of(direction));
         }
         // fio reports that of the last one.
         self.iodepth = other.iodepth;
@@ -200,20 +205,21 @@ impl<'a> Section<'a> {
         let percent = |ms: f64| if elapsed_ms > 0.0 { ms * 100.0 / elapsed_ms } else { 0.0 };
         self.cpu_percent = (percent(self.cpu_percent.0), percent(self.cpu_percent.1));
         if self.mixed {
-            self.lanes = PerDirection { read: self.all_directions(), ..PerDirection::default() };
+            self.by_direction =
+                PerDirection { read: self.all_directions(), ..PerDirection::default() };
         }
     }
 
     /// Sum of all directions.
-    pub(super) fn all_directions(&self) -> Lane {
-        let mut all = Lane::default();
-        self.lanes.iter().for_each(|(_, lane)| all.add(lane));
+    pub(super) fn all_directions(&self) -> DirectionStats {
+        let mut all = DirectionStats::default();
+        self.by_direction.iter().for_each(|(_, stats)| all.add(stats));
         all
     }
 
     /// I/Os in all directions.
     pub(super) fn ios(&self) -> u64 {
-        self.lanes.iter().map(|(_, lane)| lane.ios).fold(0, u64::saturating_add)
+        self.by_direction.iter().map(|(_, stats)| stats.ios).fold(0, u64::saturating_add)
     }
 
     /// Sum of its members' run times, ms.
@@ -223,7 +229,7 @@ impl<'a> Section<'a> {
 
     /// Shares of its I/Os by class of completion latency, as in fio.
     pub(super) fn latency_shares(&self) -> LatencyShares {
-        LatencyShares::of(self.lanes.iter().map(|(_, lane)| &lane.clat), self.ios())
+        LatencyShares::of(self.by_direction.iter().map(|(_, stats)| &stats.clat), self.ios())
     }
 
     /// errno that ended it, or the first one it continued after. A failure without errno is
@@ -238,7 +244,7 @@ impl<'a> Section<'a> {
     }
 }
 
-impl Lane {
+impl DirectionStats {
     fn of(
         result: &DirectionResult,
         counted_ns: u64,
@@ -307,14 +313,14 @@ impl Lane {
     }
 }
 
-impl GroupLane {
-    fn add(&mut self, lane: &Lane) {
-        if lane.runtime_ms == 0 {
+impl GroupStats {
+    fn add(&mut self, stats: &DirectionStats) {
+        if stats.runtime_ms == 0 {
             return;
         }
-        self.bytes = self.bytes.saturating_add(lane.bytes);
-        self.runtime_ms = wider(self.runtime_ms, (lane.runtime_ms, lane.runtime_ms));
-        let bytes_per_s = lane.bytes_per_s();
+        self.bytes = self.bytes.saturating_add(stats.bytes);
+        self.runtime_ms = wider(self.runtime_ms, (stats.runtime_ms, stats.runtime_ms));
+        let bytes_per_s = stats.bytes_per_s();
         self.bytes_per_s = wider(self.bytes_per_s, (bytes_per_s, bytes_per_s));
     }
 

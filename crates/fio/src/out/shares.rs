@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_shown() {
+    fn nonzero_shares_are_at_least_a_tenth() {
         assert_eq!(level_shares(&[1, 0, 99_999, 0, 0, 0, 0])[..2], [0.1, 0.0]);
         assert_eq!(level_shares(&[0; 7]), [0.0; 7]);
     }

@@ -4,7 +4,7 @@
 use iodyno_job::{SteadyKind, SteadyState};
 use iodyno_model::{RateSeries, SteadySample};
 
-use crate::out::tree::Tree;
+use crate::out::json_value::JsonValue;
 
 /// Default time between samples: fio's `steadystate_check_interval`, ns.
 const CHECK_NS: u64 = 1_000_000_000;
@@ -75,15 +75,15 @@ impl SteadySamples {
     }
 
     /// JSON member of a job with `steadystate`.
-    pub(super) fn tree(&self, asked: &SteadyState, attained: bool) -> Tree {
-        let Found { slope, deviation, criterion, bytes_per_s, iops, latency_ns, .. } =
-            self.found(asked);
+    pub(super) fn to_json(&self, asked: &SteadyState, attained: bool) -> JsonValue {
+        let SteadyResult { slope, deviation, criterion, bytes_per_s, iops, latency_ns, .. } =
+            self.evaluate(asked);
         let percent = if asked.percent { "%" } else { "" };
         // fio writes missing samples as zeros, since readers divide by the number requested.
         let list = |value: fn(&Sample) -> u64| {
-            let missing = std::iter::repeat_n(0, wanted(asked).min(MOST));
+            let missing = std::iter::repeat_n(0, required_samples(asked).min(MOST));
             let values = self.last(asked).iter().map(value).chain(missing);
-            Tree::Array(values.take(wanted(asked)).map(Into::into).collect())
+            JsonValue::Array(values.take(required_samples(asked)).map(Into::into).collect())
         };
         let mut data =
             vec![("bw_mean".to_owned(), bytes_per_s.into()), ("iops_mean".to_owned(), iops.into())];
@@ -95,24 +95,24 @@ impl SteadySamples {
         data.push(("bw".to_owned(), list(Sample::bytes_per_s)));
         let (kind, is_slope) = watched(asked);
         let kind = if is_slope { format!("{kind}_slope") } else { kind.to_owned() };
-        Tree::object([
+        JsonValue::object([
             ("ss", format!("{kind}:{:.6}{percent}", asked.limit).into()),
             ("duration", (asked.duration_ns / 1_000_000_000).into()),
             ("attained", u64::from(attained).into()),
             ("criterion", format!("{criterion:.6}{percent}").into()),
             ("max_deviation", deviation.into()),
             ("slope", slope.into()),
-            ("data", Tree::Object(data)),
+            ("data", JsonValue::Object(data)),
         ])
     }
 
     /// Last samples, as many as must be steady, or all if there are fewer.
     fn last(&self, asked: &SteadyState) -> &[Sample] {
-        &self.samples[self.samples.len().saturating_sub(wanted(asked))..]
+        &self.samples[self.samples.len().saturating_sub(required_samples(asked))..]
     }
 
     /// Evaluates the samples. Only the watched quantity is calculated, as in fio.
-    pub(super) fn found(&self, asked: &SteadyState) -> Found {
+    pub(super) fn evaluate(&self, asked: &SteadyState) -> SteadyResult {
         let last = self.last(asked);
         let means = |value: fn(&Sample) -> u64| mean(&last.iter().map(value).collect::<Vec<_>>());
         let (kind, is_slope) = watched(asked);
@@ -126,14 +126,14 @@ impl SteadySamples {
         let share =
             |value: f64| if asked.percent && mean > 0.0 { 100.0 * value / mean } else { value };
         // Not judged before there are as many samples as must be steady.
-        let is_full = wanted(asked) > 0 && last.len() == wanted(asked);
+        let is_full = required_samples(asked) > 0 && last.len() == required_samples(asked);
         let distances = values.iter().map(|one| (*one as f64 - mean).abs());
         let (slope, deviation) = match (is_full, is_slope) {
             (false, _) => (0.0, 0.0),
             (true, true) => (share(slope(&values)), 0.0),
             (true, false) => (0.0, share(distances.fold(0.0, f64::max))),
         };
-        Found {
+        SteadyResult {
             slope,
             deviation,
             criterion: if is_slope { slope.abs() } else { deviation },
@@ -166,7 +166,7 @@ impl Sample {
 
 /// Evaluated samples: means, and slope and deviation, in percent if so requested.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub(super) struct SteadyResult {
     pub(super) slope: f64,
     pub(super) deviation: f64,
     pub(super) criterion: f64,
@@ -191,7 +191,7 @@ fn watched(asked: &SteadyState) -> (&'static str, bool) {
 }
 
 /// Number of samples that must be steady.
-fn wanted(asked: &SteadyState) -> usize {
+fn required_samples(asked: &SteadyState) -> usize {
     usize::try_from(asked.duration_ns / every_ns(asked)).unwrap_or(usize::MAX)
 }
 
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_samples_and_their_deviation_are_fios() {
+    fn last_samples_and_deviation_match_fio() {
         let mut job = Job::default();
         for (name, value) in [("ss", "iops:10%"), ("ss_dur", "4"), ("ss_ramp", "1")] {
             iodyno_job::apply(&mut job, name, value).unwrap();
@@ -243,7 +243,7 @@ mod tests {
                 ..Window::default()
             });
         }
-        let text = SteadySamples::of(&series, &asked).tree(&asked, true).document();
+        let text = SteadySamples::of(&series, &asked).to_json(&asked, true).document();
         // 30, 40, 50, 60 I/Os per second: mean 45, largest deviation 15.
         for part in [
             "\"ss\" : \"iops:10.000000%\"",
@@ -260,12 +260,12 @@ mod tests {
         let sample = |ios| SteadySample { duration_ns, ios, ..SteadySample::default() };
         let mut samples = SteadySamples::judged(&[100, 102, 98, 100].map(sample));
         samples.add(&SteadySamples::of(&series, &asked));
-        let found = samples.found(&asked);
+        let found = samples.evaluate(&asked);
         assert_eq!((found.iops, found.criterion), (100, 2.0));
         let mut samples = SteadySamples::judged(&[]);
         samples.add(&SteadySamples::of(&series, &asked));
-        assert_eq!(samples.found(&asked).iops, 45);
-        let few = SteadySamples::default().tree(&asked, false).document();
+        assert_eq!(samples.evaluate(&asked).iops, 45);
+        let few = SteadySamples::default().to_json(&asked, false).document();
         assert!(few.contains("\"criterion\" : \"0.000000%\""), "{few}");
         assert_eq!(few.lines().filter(|line| line.trim_end_matches(',').trim() == "0").count(), 8);
     }

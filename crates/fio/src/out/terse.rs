@@ -3,11 +3,11 @@
 use iodyno_job::Unified;
 use iodyno_model::{DiskUse, Histogram, PerDirection};
 
+use crate::out::json_value::push;
 use crate::out::rates::Samples;
 use crate::out::report::{Report, Reporting};
-use crate::out::section::{GroupLane, Lane, Section, groups, sections};
+use crate::out::section::{DirectionStats, GroupStats, Section, groups, sections};
 use crate::out::shares::{level_shares, percentiles};
-use crate::out::tree::push;
 
 /// Number of percentile fields.
 const PERCENTILES: usize = 20;
@@ -24,7 +24,7 @@ pub fn terse(report: &Report<'_>, version: u32) -> String {
     let mut text = String::new();
     for section in &sections {
         let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(PerDirection::default, |(_, lanes)| *lanes);
+        let group = found.map_or_else(PerDirection::default, |(_, by_direction)| *by_direction);
         let mut line = Line { text: &mut text, version };
         line.section(section, &group, report);
     }
@@ -40,7 +40,7 @@ impl Line<'_> {
     fn section(
         &mut self,
         section: &Section<'_>,
-        group: &PerDirection<GroupLane>,
+        group: &PerDirection<GroupStats>,
         report: &Report<'_>,
     ) {
         let (name, error) = (field(section.name), section.error());
@@ -51,7 +51,7 @@ impl Line<'_> {
                 push(self.text, format_args!("{version};{fio};{name};{};{error}", section.group));
             }
         }
-        let PerDirection { read, write, trim } = &section.lanes;
+        let PerDirection { read, write, trim } = &section.by_direction;
         self.direction(read, &group.read, section.reporting);
         if !section.mixed {
             self.direction(write, &group.write, section.reporting);
@@ -95,26 +95,26 @@ impl Line<'_> {
         self.text.push('\n');
     }
 
-    fn direction(&mut self, lane: &Lane, group: &GroupLane, reporting: &Reporting) {
-        let bandwidth = lane.bytes_per_s() >> 10;
+    fn direction(&mut self, stats: &DirectionStats, group: &GroupStats, reporting: &Reporting) {
+        let bandwidth = stats.bytes_per_s() >> 10;
         push(
             self.text,
             format_args!(
                 ";{};{bandwidth};{};{}",
-                lane.bytes >> 10,
-                lane.whole_iops(),
-                lane.runtime_ms
+                stats.bytes >> 10,
+                stats.whole_iops(),
+                stats.runtime_ms
             ),
         );
-        self.latencies(&lane.slat);
-        self.latencies(&lane.clat);
-        self.percentiles(lane, reporting);
-        self.latencies(&lane.lat);
-        self.samples(&lane.bandwidth, Some(group.share_percent(&lane.bandwidth)));
+        self.latencies(&stats.slat);
+        self.latencies(&stats.clat);
+        self.percentiles(stats, reporting);
+        self.latencies(&stats.lat);
+        self.samples(&stats.bandwidth, Some(group.share_percent(&stats.bandwidth)));
         if self.version == 5 {
-            push(self.text, format_args!(";{}", lane.bandwidth.count));
-            self.samples(&lane.iops, None);
-            push(self.text, format_args!(";{}", lane.iops.count));
+            push(self.text, format_args!(";{}", stats.bandwidth.count));
+            self.samples(&stats.iops, None);
+            push(self.text, format_args!(";{}", stats.iops.count));
         }
     }
 
@@ -127,10 +127,10 @@ impl Line<'_> {
     }
 
     /// Percentiles of the total latency if requested, else of the completion latency; 20 fields.
-    fn percentiles(&mut self, lane: &Lane, reporting: &Reporting) {
+    fn percentiles(&mut self, stats: &DirectionStats, reporting: &Reporting) {
         let histogram = match &reporting.percentiles {
-            asked if asked.lat => Some(&lane.lat),
-            asked if asked.clat => Some(&lane.clat),
+            asked if asked.lat => Some(&stats.lat),
+            asked if asked.clat => Some(&stats.clat),
             _ => None,
         };
         let mut places = 0;

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_the_workload_and_the_target() {
+    fn names_give_workload_and_target() {
         let (workload, target) =
             named(Path::new("out/nvme0n1/randrw75/4k"), "randrw-64-32").unwrap();
         assert_eq!(workload.label(), "rw=randrw bs=4k iodepth=64 numjobs=32 rwmixread=75");

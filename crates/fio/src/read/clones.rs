@@ -3,14 +3,14 @@
 
 use iodyno_model::{CpuUse, JobStats, Measurement, Part, span_ns, totals};
 
-use super::workload::is_gathered;
+use super::workload::is_group_reporting;
 
 /// `measurements` with consecutive clones of a job merged.
-pub(super) fn gathered(measurements: Vec<Measurement>) -> Vec<Measurement> {
-    let mut gathered = Vec::with_capacity(measurements.len());
+pub(super) fn merge_clones(measurements: Vec<Measurement>) -> Vec<Measurement> {
+    let mut merged = Vec::with_capacity(measurements.len());
     let mut rest = measurements.into_iter().peekable();
     while let Some(first) = rest.next() {
-        let count = match is_gathered(&first.workload.options) {
+        let count = match is_group_reporting(&first.workload.options) {
             true => 1,
             false => first.workload.numjobs.unwrap_or(1) as usize,
         };
@@ -22,13 +22,13 @@ pub(super) fn gathered(measurements: Vec<Measurement>) -> Vec<Measurement> {
             }
         }
         match clones.len() {
-            1 => gathered.append(&mut clones),
-            all if all == count => gathered.push(joined(clones)),
+            1 => merged.append(&mut clones),
+            all if all == count => merged.push(merge(clones)),
             // Some of the clones do not represent the job.
-            _ => gathered.append(&mut clones),
+            _ => merged.append(&mut clones),
         }
     }
-    gathered
+    merged
 }
 
 fn is_clone(one: &Measurement, other: &Measurement) -> bool {
@@ -36,7 +36,7 @@ fn is_clone(one: &Measurement, other: &Measurement) -> bool {
         == (&other.name, other.group, &other.workload, &other.targets)
 }
 
-fn joined(clones: Vec<Measurement>) -> Measurement {
+fn merge(clones: Vec<Measurement>) -> Measurement {
     let mut all = clones[0].clone();
     all.started_ns = clones.iter().filter_map(|clone| clone.started_ns).min();
     let together: Vec<&Measurement> = clones.iter().collect();
@@ -46,7 +46,7 @@ fn joined(clones: Vec<Measurement>) -> Measurement {
         all.end = failed.end.clone();
     }
     all.account =
-        clones.iter().map(|clone| clone.account.as_ref()).collect::<Option<_>>().map(accounts);
+        clones.iter().map(|clone| clone.account.as_ref()).collect::<Option<_>>().map(sum_stats);
     let is_known = clones.iter().all(|clone| clone.cpu.is_some());
     all.cpu = all.account.as_ref().filter(|_| is_known).map(|account| account.cpu);
     let part = |(n, clone): (usize, Measurement)| Part {
@@ -60,7 +60,7 @@ fn joined(clones: Vec<Measurement>) -> Measurement {
     all
 }
 
-fn accounts(clones: Vec<&JobStats>) -> JobStats {
+fn sum_stats(clones: Vec<&JobStats>) -> JobStats {
     let mut all = JobStats { latency_ranges: Vec::new(), ..clones[0].clone() };
     for clone in &clones[1..] {
         all.started_ns = all.started_ns.min(clone.started_ns);

@@ -3,7 +3,7 @@
 use iodyno_model::{DiskUse, Measurement};
 use thiserror::Error;
 
-use crate::read::same_run::continues;
+use crate::read::same_run::is_later_report;
 
 /// JSON report of one run, or an interim report of it (`--status-interval`).
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ pub enum ReadError {
 impl Document {
     /// True if `next` is a later report of the same run (`--status-interval` repeats the whole
     /// report, cumulative from the start).
-    pub(super) fn continues_in(&self, next: &Self) -> bool {
+    pub(super) fn is_superseded_by(&self, next: &Self) -> bool {
         const SECOND_NS: i64 = 1_000_000_000;
         let begun = |document: &Self| {
             let elapsed_ns = i64::try_from(document.elapsed_s?).ok()?.checked_mul(SECOND_NS)?;
@@ -67,7 +67,7 @@ impl Document {
                     && pairs.all(|(one, next)| one.name == next.name)
             }
             // fio up to 2.2.4 wrote no time.
-            _ => pairs.all(|(one, next)| one.name == next.name && continues(one, next)),
+            _ => pairs.all(|(one, next)| one.name == next.name && is_later_report(one, next)),
         }
     }
 }

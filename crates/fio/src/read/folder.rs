@@ -6,15 +6,15 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use iodyno_model::Measurement;
+use iodyno_model::{Measurement, natural};
 
 use super::bench_fio;
 use super::findings::{Imported, Problem, nothing};
 use super::imported::stream;
-use super::log::{Known, LogName};
-use super::match_logs::{Owners, known_beside, shares};
+use super::log::{LogName, ReportInfo};
+use super::match_logs::{Owners, assign_logs, known_from_folder};
 use super::plain::plain_name;
-use super::same_run::behind;
+use super::same_run::shift_phases;
 use super::workload::complete;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -50,8 +50,8 @@ pub(super) fn file(path: &Path) -> io::Result<Imported> {
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
             let mut imported = Imported::default();
             let logs = vec![(log.clone(), path.to_owned())];
-            let known = known_beside(&folder, &log.stem);
-            imported.of_logs_alone(&folder, &log.stem, logs, known);
+            let known = known_from_folder(&folder, &log.stem);
+            imported.add_logs_only(&folder, &log.stem, logs, known);
             Ok(imported)
         }
         None => stream(&path.display().to_string(), open(path)?),
@@ -91,7 +91,7 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
         };
         imported.problems.extend(here.problems);
         let mut measurements = here.measurements;
-        behind(&mut next_phase, &mut measurements);
+        shift_phases(&mut next_phase, &mut measurements);
         for mut measurement in measurements {
             name_from_path(&mut measurement, &inside, stem);
             found.push(Found { folder: inside.clone(), stem: stem.to_owned(), measurement });
@@ -100,7 +100,7 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
     let owners = Owners::among(&found);
     let owned = logs.into_iter().map(|((inside, stem), logs)| {
         let owners = owners.of(&inside, &stem);
-        let shares = shares(&owners, &found, &logs);
+        let shares = assign_logs(&owners, &found, &logs);
         (inside, stem, logs, owners, shares)
     });
     for (inside, stem, logs, owners, shares) in owned.collect::<Vec<_>>() {
@@ -116,7 +116,7 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
                     let what = "which of the jobs these logs belong to cannot be told";
                     imported.problems.push(Problem::new(&title, None, what));
                 }
-                imported.of_logs_alone(&inside, &stem, logs, Known::default());
+                imported.add_logs_only(&inside, &stem, logs, ReportInfo::default());
             }
         }
     }
@@ -128,23 +128,9 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
     Ok(imported)
 }
 
-/// A name's words and numbers: `randread-16-1` stands behind `randread-2-1`.
+/// Sort key of a path by its name: `randread-2-1` before `randread-16-1`.
 fn in_order(path: &Path) -> Vec<(String, u64)> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut parts: Vec<(String, u64)> = Vec::new();
-    let mut rest = name.as_str();
-    while !rest.is_empty() {
-        let (word, behind) =
-            rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
-        let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
-        let number = match &behind[..digits] {
-            "" => 0,
-            digits => digits.parse().unwrap_or(u64::MAX),
-        };
-        parts.push((word.to_owned(), number));
-        rest = &behind[digits..];
-    }
-    parts
+    natural(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// Lists all files below `folder`, sorted by path. Links to folders are not followed.
@@ -189,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_in_the_order_of_their_numbers() {
+    fn files_sort_by_number() {
         let names = ["1m", "4k", "16k", "randread-1-16", "randread-2-1", "randread-16-1", "x"];
         let mut sorted = names;
         sorted.sort_by_cached_key(|name| in_order(Path::new(name)));

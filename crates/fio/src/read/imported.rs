@@ -4,18 +4,18 @@ use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use super::clones::gathered;
+use super::clones::merge_clones;
 use super::findings::{Imported, NOTHING, Problem, nothing};
 use super::folder;
 use super::log::looks_like_log;
 use super::normal::normal;
 use super::plain::plain;
 use super::reports::reports;
-use super::same_run::{behind, together};
+use super::same_run::{merge_formats, shift_phases};
 use super::sieve;
 use super::terse::terse;
-use super::unescape::restored;
-use super::wide::Wide;
+use super::unescape::unescape;
+use super::utf16::ByteOrder;
 
 /// Texts up to this size are read as a whole; of longer ones only the parts near fio's output.
 const WHOLE_BYTES: u64 = 4 << 20;
@@ -24,15 +24,15 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Imports all fio output in `text`, in any format, ignoring the rest. A run in several formats
 /// counts once, as the most detailed: JSON, terse, normal.
 pub fn text(name: &str, text: &str) -> Imported {
-    whole(name, text.to_owned())
+    import_text(name, text.to_owned())
 }
 
-fn whole(name: &str, text: String) -> Imported {
-    let text = restored(text);
+fn import_text(name: &str, text: String) -> Imported {
+    let text = unescape(text);
     let json = reports(&text);
-    let rest = without(text, &json.taken);
+    let rest = without_ranges(text, &json.taken);
     let lines = terse(&rest);
-    let rest = without(rest, &lines.taken);
+    let rest = without_ranges(rest, &lines.taken);
     let mut normal = normal(name, &rest);
     drop(rest);
     // A head without results is no damage if another format has the results.
@@ -44,13 +44,13 @@ fn whole(name: &str, text: String) -> Imported {
     let problems = problems.map(|(line, what)| Problem::new(name, Some(line), what));
     let mut problems: Vec<Problem> = problems.chain(normal.problems).collect();
     let in_json = json.measurements.len();
-    let measurements = together(json.measurements, lines.measurements);
-    let mut measurements = together(measurements, normal.measurements);
+    let measurements = merge_formats(json.measurements, lines.measurements);
+    let mut measurements = merge_formats(measurements, normal.measurements);
     let mut others = measurements.split_off(in_json);
     // Only JSON states how many clones a job has.
-    let mut measurements = gathered(measurements);
+    let mut measurements = merge_clones(measurements);
     let mut next_phase = measurements.iter().map(|of| of.phase + 1).max().unwrap_or(0);
-    behind(&mut next_phase, &mut others);
+    shift_phases(&mut next_phase, &mut others);
     measurements.extend(others);
     if measurements.is_empty() && problems.is_empty() {
         problems.push(Problem::new(name, None, NOTHING));
@@ -70,9 +70,9 @@ pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
     let mut beginning = Vec::new();
     input.by_ref().take(WHOLE_BYTES).read_to_end(&mut beginning)?;
     let head = &beginning[..beginning.len().min(HEAD_BYTES)];
-    let wide = Wide::of(head);
+    let byte_order = ByteOrder::of(head);
     // Neither test data nor images are worth reading to the end.
-    if head.contains(&0) && wide.is_none() {
+    if head.contains(&0) && byte_order.is_none() {
         return Ok(nothing(name));
     }
     if looks_like_log(head) {
@@ -83,12 +83,12 @@ pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
     }
     let is_all = (beginning.len() as u64) < WHOLE_BYTES;
     let input = io::Cursor::new(beginning).chain(input);
-    let input: Box<dyn Read> = match wide {
-        Some(wide) => Box::new(wide.narrowed(input)),
+    let input: Box<dyn Read> = match byte_order {
+        Some(byte_order) => Box::new(byte_order.to_utf8(input)),
         None => Box::new(input),
     };
     let parts = if is_all { sieve::all(input)? } else { sieve::near_fio(input)? };
-    let mut imported = whole(name, parts.text);
+    let mut imported = import_text(name, parts.text);
     for problem in &mut imported.problems {
         problem.line = problem.line.map(|line| parts.lines.of(line));
     }
@@ -108,7 +108,7 @@ pub fn path(path: &Path) -> io::Result<Imported> {
 }
 
 /// `text` without the ranges `taken`; line breaks stay.
-fn without(text: String, taken: &[Range<usize>]) -> String {
+fn without_ranges(text: String, taken: &[Range<usize>]) -> String {
     let mut taken: Vec<&Range<usize>> = taken.iter().collect();
     taken.sort_by_key(|range| range.start);
     let mut bytes = text.into_bytes();

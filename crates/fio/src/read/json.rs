@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::read::document::Document;
 use crate::read::latency::{binned, stated};
-use crate::read::limited::{Elements, JOBS, Members};
+use crate::read::limited::{Elements, JOBS, LimitedObject};
 use crate::read::members::{MOST, counts, float, integer, latency_ranges, options, text};
 use crate::read::rate::per_runtime;
-use crate::read::workload::{is_gathered, split_names, with_defaults, workload};
+use crate::read::workload::{is_group_reporting, split_names, with_defaults, workload};
 
 const MS_NS: u64 = 1_000_000;
 /// Largest number of jobs in fio (fio.h, REAL_MAX_JOBS).
@@ -26,15 +26,15 @@ const MOST_THREADS: f64 = 4096.0;
 /// # Errors
 /// Name of a missing member that every document has.
 pub(super) fn document<'de>(
-    head: &Members,
+    head: &LimitedObject,
     json: impl Deserializer<'de>,
     most: usize,
 ) -> Result<Document, &'static str> {
-    let run = Run::of(&head.kept).ok_or("fio version")?;
+    let run = DocumentHead::of(&head.kept).ok_or("fio version")?;
     let list = JOBS.into_iter().find(|jobs| head.lists.contains(jobs)).ok_or("jobs")?;
     let (mut jobs, mut left_out) = (Vec::new(), 0);
     let take = |job: Value| match jobs.len() < most {
-        true => jobs.push(Taken {
+        true => jobs.push(ParsedJob {
             measurement: run.measurement(&job, true),
             elapsed_s: integer(&job, "elapsed"),
             // Since 3.4 the run times show how many clones a job holds.
@@ -46,13 +46,13 @@ pub(super) fn document<'de>(
         false => left_out += 1,
     };
     Elements(list, take).deserialize(json).map_err(|_| "jobs")?;
-    without_sum(&mut jobs, |job| &job.measurement.name);
-    reported_each(&mut jobs);
+    drop_sum(&mut jobs, |job| &job.measurement.name);
+    use_clone_stats(&mut jobs);
 
     let elapsed_s = jobs.iter().filter_map(|job| job.elapsed_s).max();
     let disks = head.kept.get("disk_util").and_then(Value::as_array).into_iter().flatten();
     let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
-    let measurement = |job: Taken| Measurement { disks: disks.clone(), ..job.measurement };
+    let measurement = |job: ParsedJob| Measurement { disks: disks.clone(), ..job.measurement };
     Ok(Document {
         written_ns: run.written_ns,
         measurements: jobs.into_iter().map(measurement).collect(),
@@ -65,7 +65,7 @@ pub(super) fn document<'de>(
 }
 
 /// A parsed job.
-struct Taken {
+struct ParsedJob {
     /// Read as the sum of all clones of the job.
     measurement: Measurement,
     elapsed_s: Option<u64>,
@@ -74,11 +74,11 @@ struct Taken {
 }
 
 /// Clones reported separately have one thread each.
-fn reported_each(jobs: &mut [Taken]) {
+fn use_clone_stats(jobs: &mut [ParsedJob]) {
     let mut times = BTreeMap::<(String, u32), usize>::new();
     let key = |of: &Measurement| (of.name.clone(), of.group);
     jobs.iter().for_each(|job| *times.entry(key(&job.measurement)).or_default() += 1);
-    for Taken { measurement, as_clone, .. } in jobs {
+    for ParsedJob { measurement, as_clone, .. } in jobs {
         if times.get(&key(measurement)).is_some_and(|times| *times > 1)
             && let Some(account) = as_clone.take()
         {
@@ -89,7 +89,7 @@ fn reported_each(jobs: &mut [Taken]) {
 }
 
 /// Removes the sum of all servers at the end of a client's report, unless it is the only entry.
-pub(super) fn without_sum<T>(jobs: &mut Vec<T>, name: impl Fn(&T) -> &str) {
+pub(super) fn drop_sum<T>(jobs: &mut Vec<T>, name: impl Fn(&T) -> &str) {
     let is_sum = |job: &T| name(job) == "All clients";
     if !jobs.iter().all(is_sum) {
         jobs.retain(|job| !is_sum(job));
@@ -98,7 +98,7 @@ pub(super) fn without_sum<T>(jobs: &mut Vec<T>, name: impl Fn(&T) -> &str) {
 
 /// Properties common to all jobs of a document.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Run {
+pub(super) struct DocumentHead {
     /// fio's version as written: `fio-3.33`; empty if unknown.
     version: String,
     /// Written by iodyno in fio's format.
@@ -107,7 +107,7 @@ pub(super) struct Run {
     written_ns: Option<i64>,
 }
 
-impl Run {
+impl DocumentHead {
     /// Reads the properties common to all jobs from the document `value`.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let written_ms = integer(value, "timestamp_ms")
@@ -334,12 +334,12 @@ fn wall_time(
     let numjobs = asked.get("numjobs").and_then(|jobs| jobs.parse::<u32>().ok());
     let clones = f64::from(numjobs.unwrap_or(1).max(1));
     let Some(all_ms) = integer(job, "job_runtime") else {
-        return (counted_ns, if is_alone || is_gathered(asked) { clones } else { 1.0 });
+        return (counted_ns, if is_alone || is_group_reporting(asked) { clones } else { 1.0 });
     };
     let all_ns = all_ms.saturating_mul(MS_NS);
     // Whole seconds of the run, rounded up.
     let is_longer = integer(job, "elapsed").is_some_and(|run_s| all_ms / 1000 > run_s);
-    let threads = match clones > 1.0 || is_longer || is_gathered(asked) {
+    let threads = match clones > 1.0 || is_longer || is_group_reporting(asked) {
         true => (all_ns as f64 / counted_ns.max(1) as f64).round().clamp(1.0, MOST_THREADS),
         false => 1.0,
     };

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn us_hide_up_to_one() {
+    fn us_are_rounded_by_up_to_one() {
         assert_eq!(Unit::NsInUs.extreme(9).bounds(), Some((9000.0, 9999.0)));
         assert_eq!(Unit::Us.mean(1.5).bounds(), Some((1500.0, 2500.0)));
         assert_eq!(Unit::Ns.extreme(9).bounds(), None);

@@ -17,7 +17,7 @@ const BYTES_OF_ELEMENT: usize = 32;
 pub(super) struct Limited<'a>(&'a Cell<usize>);
 
 /// An object, as of [`Limited`], without the members in [`JOBS`].
-pub(super) struct Members {
+pub(super) struct LimitedObject {
     /// Members that are kept.
     pub(super) kept: Value,
     /// Skipped members that are lists.
@@ -28,7 +28,7 @@ pub(super) struct Members {
 pub(super) const JOBS: [&str; 2] = ["jobs", "client_stats"];
 
 /// A value with its own room.
-pub(super) struct Whole(pub(super) Value);
+pub(super) struct LimitedValue(pub(super) Value);
 
 impl Limited<'_> {
     /// True if nothing more is kept: skipping a list of all jobs is several times as fast.
@@ -121,23 +121,26 @@ impl<'de> DeserializeSeed<'de> for Name<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de> Deserialize<'de> for LimitedValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Limited(&Cell::new(MOST_ELEMENTS)).deserialize(deserializer).map(Self)
     }
 }
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for LimitedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
         impl<'de> Visitor<'de> for Object {
-            type Value = Members;
+            type Value = LimitedObject;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut members: A,
+            ) -> Result<LimitedObject, A::Error> {
                 let (room, none) = (Cell::new(MOST_ELEMENTS), Cell::new(0));
                 let (mut kept, mut lists) = (Map::new(), Vec::new());
                 while let Some(name) = members.next_key_seed(Name(Limited(&room)))? {
@@ -150,7 +153,7 @@ impl<'de> Deserialize<'de> for Members {
                         _ => {}
                     }
                 }
-                Ok(Members { kept: Value::Object(kept), lists })
+                Ok(LimitedObject { kept: Value::Object(kept), lists })
             }
         }
         deserializer.deserialize_map(Object)
@@ -176,9 +179,9 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Elements<'_, F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-        while let Some(name) = members.next_key_seed(Is(self.0))? {
+        while let Some(name) = members.next_key_seed(NameIs(self.0))? {
             match name {
-                true => members.next_value_seed(Each(&mut self.1))?,
+                true => members.next_value_seed(ForEach(&mut self.1))?,
                 false => drop(members.next_value::<IgnoredAny>()?),
             }
         }
@@ -187,9 +190,9 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Elements<'_, F> {
 }
 
 /// Compares a member's name.
-struct Is<'a>(&'a str);
+struct NameIs<'a>(&'a str);
 
-impl<'de> DeserializeSeed<'de> for Is<'_> {
+impl<'de> DeserializeSeed<'de> for NameIs<'_> {
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
@@ -197,7 +200,7 @@ impl<'de> DeserializeSeed<'de> for Is<'_> {
     }
 }
 
-impl Visitor<'_> for Is<'_> {
+impl Visitor<'_> for NameIs<'_> {
     type Value = bool;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,9 +213,9 @@ impl Visitor<'_> for Is<'_> {
 }
 
 /// Calls a function for each element of a list.
-struct Each<'a, F>(&'a mut F);
+struct ForEach<'a, F>(&'a mut F);
 
-impl<'de, F: FnMut(Value)> DeserializeSeed<'de> for Each<'_, F> {
+impl<'de, F: FnMut(Value)> DeserializeSeed<'de> for ForEach<'_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -220,7 +223,7 @@ impl<'de, F: FnMut(Value)> DeserializeSeed<'de> for Each<'_, F> {
     }
 }
 
-impl<'de, F: FnMut(Value)> Visitor<'de> for Each<'_, F> {
+impl<'de, F: FnMut(Value)> Visitor<'de> for ForEach<'_, F> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -228,7 +231,7 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Each<'_, F> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        while let Some(Whole(element)) = elements.next_element()? {
+        while let Some(LimitedValue(element)) = elements.next_element()? {
             (self.0)(element);
         }
         Ok(())
@@ -240,24 +243,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_large_is_dropped_and_the_rest_is_as_it_was() {
+    fn large_values_are_dropped_and_others_unchanged() {
         let small = r#"{"a": [1, -2, 2.5, null, true, "x"], "b": {"c": {}}}"#;
-        let Whole(value) = serde_json::from_str(small).unwrap();
+        let LimitedValue(value) = serde_json::from_str(small).unwrap();
         assert_eq!(value, serde_json::from_str::<Value>(small).unwrap());
         let list = format!("[{}0]", "0,".repeat(2 * MOST_ELEMENTS));
-        let Whole(value) = serde_json::from_str(&list).unwrap();
+        let LimitedValue(value) = serde_json::from_str(&list).unwrap();
         assert_eq!(value.as_array().map(Vec::len), Some(MOST_ELEMENTS));
         let text = format!("\"{}\"", "x".repeat(64 * MOST_ELEMENTS));
-        let Whole(value) = serde_json::from_str(&text).unwrap();
+        let LimitedValue(value) = serde_json::from_str(&text).unwrap();
         assert_eq!(value, Value::Null);
         let deep = "[".repeat(100_000);
-        assert!(serde_json::from_str::<Whole>(&deep).is_err());
+        assert!(serde_json::from_str::<LimitedValue>(&deep).is_err());
     }
 
     #[test]
     fn jobs_are_read_one_at_a_time() {
         let text = r#"{"client_stats": 3, "fio version": "x", "jobs": [{"a": 1}, {"a": 2}]}"#;
-        let head: Members = serde_json::from_str(text).unwrap();
+        let head: LimitedObject = serde_json::from_str(text).unwrap();
         assert_eq!(
             (head.kept.to_string().as_str(), &head.lists[..]),
             (r#"{"fio version":"x"}"#, &["jobs"][..])

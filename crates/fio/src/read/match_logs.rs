@@ -10,21 +10,21 @@ use super::bench_fio;
 use super::folder::{Found, Log, open};
 use super::imported::stream;
 use super::json::version_of;
-use super::log::Known;
+use super::log::ReportInfo;
 use super::plain::{plain, plain_name};
 
 /// Bytes of a report that are read to interpret its logs: its head and a few jobs.
 const BEGINNING_BYTES: u64 = 2 << 20;
 
 /// Properties of a run's logs stated in its report.
-pub(super) fn known_from(measurement: &Measurement) -> Known {
+pub(super) fn known_from(measurement: &Measurement) -> ReportInfo {
     let version = measurement.source.strip_prefix("fio ").and_then(version_of);
     let avg = measurement.workload.options.get("log_avg_msec");
-    Known { version, log_avg_msec: avg.and_then(|ms| ms.parse().ok()) }
+    ReportInfo { version, log_avg_msec: avg.and_then(|ms| ms.parse().ok()) }
 }
 
 /// Properties of a log from a report in its folder: one named like the log, or one of a few.
-pub(super) fn known_beside(folder: &Path, stem: &str) -> Known {
+pub(super) fn known_from_folder(folder: &Path, stem: &str) -> ReportInfo {
     const FEW: usize = 16;
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = std::fs::read_dir(here).into_iter().flatten().filter_map(Result::ok);
@@ -55,18 +55,18 @@ pub(super) fn known_beside(folder: &Path, stem: &str) -> Known {
         }));
     }
     let owner = Owners::among(&found).of(folder, stem).first().copied();
-    owner.map_or_else(Known::default, |owner| known_from(&found[owner].measurement))
+    owner.map_or_else(ReportInfo::default, |owner| known_from(&found[owner].measurement))
 }
 
 /// Index of measurements by the names their logs may have: the options that named them, else the
 /// file name, bench-fio's name, or the job's name.
 pub(super) struct Owners<'a> {
-    found: BTreeMap<(&'a Path, Rule, String), Vec<usize>>,
+    found: BTreeMap<(&'a Path, MatchBy, String), Vec<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rule {
-    Asked,
+enum MatchBy {
+    LogOption,
     Stem,
     BenchFio,
     Name,
@@ -81,10 +81,11 @@ impl<'a> Owners<'a> {
             let options = &one.measurement.workload.options;
             let given = OPTIONS.iter().filter_map(|name| options.get(*name));
             let given = given.filter_map(|given| Path::new(given).file_name()?.to_str());
-            let mut keys: BTreeSet<_> = given.map(|name| (Rule::Asked, name.to_owned())).collect();
-            keys.insert((Rule::Stem, one.stem.clone()));
+            let mut keys: BTreeSet<_> =
+                given.map(|name| (MatchBy::LogOption, name.to_owned())).collect();
+            keys.insert((MatchBy::Stem, one.stem.clone()));
             keys.extend(of_bench_fio(&one.folder, &one.stem));
-            keys.insert((Rule::Name, one.measurement.name.clone()));
+            keys.insert((MatchBy::Name, one.measurement.name.clone()));
             for (rule, name) in keys {
                 owners.entry((one.folder.as_path(), rule, name)).or_default().push(n);
             }
@@ -95,8 +96,12 @@ impl<'a> Owners<'a> {
     /// Measurements that logs of this stem may belong to.
     pub(super) fn of(&self, folder: &Path, stem: &str) -> Vec<usize> {
         let named = |rule| Some((rule, stem.to_owned()));
-        let keys =
-            [named(Rule::Asked), named(Rule::Stem), of_bench_fio(folder, stem), named(Rule::Name)];
+        let keys = [
+            named(MatchBy::LogOption),
+            named(MatchBy::Stem),
+            of_bench_fio(folder, stem),
+            named(MatchBy::Name),
+        ];
         let mut keys = keys.into_iter().flatten();
         keys.find_map(|(rule, name)| self.found.get(&(folder, rule, name)))
             .cloned()
@@ -104,13 +109,13 @@ impl<'a> Owners<'a> {
     }
 }
 
-fn of_bench_fio(folder: &Path, stem: &str) -> Option<(Rule, String)> {
-    bench_fio::named(folder, stem).map(|said| (Rule::BenchFio, format!("{said:?}")))
+fn of_bench_fio(folder: &Path, stem: &str) -> Option<(MatchBy, String)> {
+    bench_fio::named(folder, stem).map(|said| (MatchBy::BenchFio, format!("{said:?}")))
 }
 
 /// Assigns logs to measurements: without `group_reporting` each of several has its own, in job
 /// order.
-pub(super) fn shares(
+pub(super) fn assign_logs(
     owners: &[usize],
     found: &[Found],
     logs: &[Log],

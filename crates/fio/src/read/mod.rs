@@ -6,7 +6,6 @@
 mod bench_fio;
 mod clones;
 mod document;
-mod figure;
 mod figures;
 mod findings;
 mod folder;
@@ -20,6 +19,7 @@ mod match_logs;
 mod members;
 mod normal;
 mod plain;
+mod printed_number;
 mod rate;
 mod reports;
 mod same_run;
@@ -29,7 +29,7 @@ mod sieve;
 mod terse;
 mod truncated_json;
 mod unescape;
-mod wide;
+mod utf16;
 mod workload;
 
 pub use document::{Document, ReadError};

@@ -15,7 +15,7 @@ pub(super) fn per_runtime(amount: u64, runtime_ms: u64) -> Option<Estimate> {
 }
 
 /// Intersection of both intervals with the value of `one`; `one` if they are disjoint.
-pub(super) fn narrowed(one: Estimate, other: Estimate) -> Estimate {
+pub(super) fn intersect(one: Estimate, other: Estimate) -> Estimate {
     let (low, high) = (one.low().max(other.low()), one.high().min(other.high()));
     match low <= one.value && one.value <= high {
         true => Estimate { value: one.value, spread: Spread::Rounding { low, high } },

@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 
 use crate::read::document::{Document, ReadError};
 use crate::read::findings::{TOO_MANY, most_jobs};
-use crate::read::json::{Run, document};
-use crate::read::limited::{Members, Whole};
+use crate::read::json::{DocumentHead, document};
+use crate::read::limited::{LimitedObject, LimitedValue};
 use crate::read::line_numbers::LineNumbers;
-use crate::read::same_run::behind;
-use crate::read::truncated_json::mended;
+use crate::read::same_run::shift_phases;
+use crate::read::truncated_json::complete_part;
 
 /// Measurements in `output`, which may have other lines around its documents. Of several reports of
 /// the same run the last one counts.
@@ -32,7 +32,7 @@ pub fn documents(output: &str) -> Result<Vec<Document>, ReadError> {
     let mut lines = LineNumbers::new(output);
     while let Some(start) = next_document(output, from) {
         let line = lines.at(start);
-        let (head, end) = parse::<Members>(output, start)
+        let (head, end) = parse::<LimitedObject>(output, start)
             .map_err(|error| ReadError::NotJson { line, what: error.to_string() })?;
         from = end;
         let document = document(&head, &mut json_of(&output[start..end]), most_jobs(output.len()));
@@ -59,7 +59,7 @@ pub(super) fn reports(output: &str) -> Reports {
     let (mut documents, mut loose) = (Vec::<Document>::new(), Vec::new());
     let mut lines = LineNumbers::new(output);
     // Common properties of the last damaged document.
-    let mut run = Run::default();
+    let mut run = DocumentHead::default();
     let mut from = 0;
     let (mut left, mut left_out) = (most_jobs(output.len()), false);
     loop {
@@ -74,7 +74,7 @@ pub(super) fn reports(output: &str) -> Reports {
         left -= found.len();
         loose.extend(found);
         let Some(start) = start else { break };
-        let found = match parse::<Members>(output, start) {
+        let found = match parse::<LimitedObject>(output, start) {
             Ok((head, end)) => {
                 from = end;
                 document(&head, &mut json_of(&output[start..end]), left)
@@ -83,10 +83,10 @@ pub(super) fn reports(output: &str) -> Reports {
                 let end = start + offset_of(&output[start..], &error);
                 let what = format!("the report is cut off or damaged here: {}", because(&error));
                 reports.problems.push((lines.at(end), what));
-                run = Run::default();
+                run = DocumentHead::default();
                 from = end.max(start + 1);
                 reports.taken.push(start..from);
-                let whole = mended(&output[start..end]);
+                let whole = complete_part(&output[start..end]);
                 let whole = whole.map(|(end, brackets)| (&output[start..start + end], brackets));
                 let json = || {
                     let (text, brackets) = whole.as_ref()?;
@@ -94,8 +94,8 @@ pub(super) fn reports(output: &str) -> Reports {
                     Some(serde_json::Deserializer::from_reader(bytes))
                 };
                 let head = json().map(|mut json| serde::Deserialize::deserialize(&mut json));
-                let Some(Ok::<Members, _>(head)) = head else { continue };
-                run = Run::of(&head.kept).unwrap_or_default();
+                let Some(Ok::<LimitedObject, _>(head)) = head else { continue };
+                run = DocumentHead::of(&head.kept).unwrap_or_default();
                 json().map_or(Err("jobs"), |mut json| document(&head, &mut json, left))
             }
         };
@@ -104,7 +104,7 @@ pub(super) fn reports(output: &str) -> Reports {
             Ok(document) => {
                 left -= document.measurements.len();
                 left_out |= document.left_out > 0;
-                if let Some(earlier) = documents.pop_if(|last| last.continues_in(&document)) {
+                if let Some(earlier) = documents.pop_if(|last| last.is_superseded_by(&document)) {
                     left += earlier.measurements.len();
                 }
                 documents.push(document);
@@ -120,7 +120,7 @@ pub(super) fn reports(output: &str) -> Reports {
     }
     reports.measurements = in_phases(documents);
     let mut next_phase = reports.measurements.iter().map(|of| of.phase + 1).max().unwrap_or(0);
-    behind(&mut next_phase, &mut loose);
+    shift_phases(&mut next_phase, &mut loose);
     reports.measurements.extend(loose);
     // A job truncated before its first figure has only a name.
     if !reports.problems.is_empty() {
@@ -132,7 +132,7 @@ pub(super) fn reports(output: &str) -> Reports {
 fn last_of_each_run(documents: Vec<Document>) -> Vec<Measurement> {
     let mut last = Vec::<Document>::new();
     for document in documents {
-        last.pop_if(|earlier| earlier.continues_in(&document));
+        last.pop_if(|earlier| earlier.is_superseded_by(&document));
         last.push(document);
     }
     in_phases(last)
@@ -143,7 +143,7 @@ fn in_phases(documents: Vec<Document>) -> Vec<Measurement> {
     let mut next_phase = 0;
     let mut all = Vec::new();
     for mut document in documents {
-        behind(&mut next_phase, &mut document.measurements);
+        shift_phases(&mut next_phase, &mut document.measurements);
         // Measurements of the first document keep their allocation.
         match all.is_empty() {
             true => all = document.measurements,
@@ -157,7 +157,7 @@ fn in_phases(documents: Vec<Document>) -> Vec<Measurement> {
 fn loose_jobs(
     output: &str,
     part: Range<usize>,
-    run: &Run,
+    run: &DocumentHead,
     most: usize,
     lines: &mut LineNumbers<'_>,
     reports: &mut Reports,
@@ -167,8 +167,8 @@ fn loose_jobs(
     while jobs.len() < most
         && let Some(start) = object_with(output, "\"jobname\"", from..part.end)
     {
-        from = match parse::<Whole>(output, start) {
-            Ok((Whole(job), end)) => {
+        from = match parse::<LimitedValue>(output, start) {
+            Ok((LimitedValue(job), end)) => {
                 jobs.push(run.measurement(&job, false));
                 reports.taken.push(start..end);
                 end
@@ -216,7 +216,7 @@ fn sorted_document(output: &str, before: Range<usize>) -> Option<usize> {
     let mut beginnings = lines.filter(|at| output[*at..].starts_with('{')).take(BEGINNINGS);
     beginnings.find_map(|at| {
         let start = at + innermost(&output[at..before.end])?;
-        let (_, end) = parse::<Members>(output, start).ok()?;
+        let (_, end) = parse::<LimitedObject>(output, start).ok()?;
         (end > before.end).then_some(start)
     })
 }

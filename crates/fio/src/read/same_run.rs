@@ -12,7 +12,10 @@ const NEAR: usize = 1024;
 
 /// Adds to `best` those of `others` that it does not contain; the runs that it contains are
 /// completed with what the others know.
-pub(super) fn together(mut best: Vec<Measurement>, others: Vec<Measurement>) -> Vec<Measurement> {
+pub(super) fn merge_formats(
+    mut best: Vec<Measurement>,
+    others: Vec<Measurement>,
+) -> Vec<Measurement> {
     // Unmatched ones by name: others come in the same order.
     let mut left = BTreeMap::<String, VecDeque<usize>>::new();
     for (n, one) in best.iter().enumerate() {
@@ -33,7 +36,7 @@ pub(super) fn together(mut best: Vec<Measurement>, others: Vec<Measurement>) -> 
 }
 
 /// Shifts the phases of `measurements` past those before, which ran at another time.
-pub(super) fn behind(next_phase: &mut u32, measurements: &mut [Measurement]) {
+pub(super) fn shift_phases(next_phase: &mut u32, measurements: &mut [Measurement]) {
     let first = *next_phase;
     for one in measurements {
         one.phase = one.phase.saturating_add(first);
@@ -105,7 +108,7 @@ fn narrower(one: Option<Estimate>, other: Option<Estimate>) -> Option<Estimate> 
 /// less than before; if bytes were added, time must have grown in proportion; if none were, the
 /// latencies must be equal. (Clones, and other runs of the same job, have moved as many bytes with
 /// other latencies, or more or fewer bytes in as much time.)
-pub(super) fn continues(earlier: &Measurement, later: &Measurement) -> bool {
+pub(super) fn is_later_report(earlier: &Measurement, later: &Measurement) -> bool {
     const BURST: f64 = 8.0;
     // Times this short have no meaningful rate yet.
     const BEGINNING_NS: u64 = 100_000_000;

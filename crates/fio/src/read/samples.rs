@@ -87,7 +87,7 @@ mod tests {
     use crate::out::LogWriter;
 
     #[test]
-    fn a_compressed_log_is_inflated_to_what_it_would_have_been() {
+    fn inflated_log_equals_the_plain_one() {
         let directory = tempfile::tempdir().unwrap();
         let row = |number: u64| LogRow {
             time_ms: number,

@@ -7,7 +7,7 @@ use iodyno_model::{Direction, DirectionResult, EndReason, LatencyKind, Measureme
 use super::findings::{Imported, Problem};
 use super::folder::{Log, name_from_path, open};
 use super::json::source;
-use super::log::{Jobs, Kind, Known, Series};
+use super::log::{Jobs, Kind, ReportInfo, Series};
 use super::match_logs::known_from;
 use super::plain::plain;
 
@@ -30,12 +30,12 @@ impl Imported {
     }
 
     /// Adds a measurement for logs without a report.
-    pub(super) fn of_logs_alone(
+    pub(super) fn add_logs_only(
         &mut self,
         folder: &Path,
         stem: &str,
         logs: Vec<Log>,
-        known: Known,
+        known: ReportInfo,
     ) {
         let series = self.read(logs, known, false, None);
         if series.results.is_empty() {
@@ -55,12 +55,12 @@ impl Imported {
     fn read(
         &mut self,
         mut logs: Vec<Log>,
-        known: Known,
-        together: bool,
+        known: ReportInfo,
+        unified: bool,
         numjobs: Option<u32>,
     ) -> Series {
         logs.sort_by_key(|(name, _)| (name.host.clone(), name.job, name.kind.rank()));
-        let mut jobs = Jobs::new(known, together);
+        let mut jobs = Jobs::new(known, unified);
         let mut remarks = Remarks::default();
         let job_of = |log: &Log| (log.0.host.clone(), log.0.job);
         let mut job = logs.first().map(job_of);

@@ -139,8 +139,8 @@ impl Parts {
                 Some(line.trim_ascii_start()).filter(|line| n > 0 && line.starts_with(b"\""));
             for chunk in member.unwrap_or(line).utf8_chunks() {
                 self.text.push_str(chunk.valid());
-                let is_told = self.text.ends_with(char::REPLACEMENT_CHARACTER);
-                if !chunk.invalid().is_empty() && !is_told {
+                let is_marked = self.text.ends_with(char::REPLACEMENT_CHARACTER);
+                if !chunk.invalid().is_empty() && !is_marked {
                     self.text.push(char::REPLACEMENT_CHARACTER);
                 }
             }

@@ -9,11 +9,11 @@ use iodyno_model::{
 };
 
 use crate::read::findings::{TOO_MANY, most_jobs};
-use crate::read::json::{source, version_of, without_sum};
+use crate::read::json::{drop_sum, source, version_of};
 use crate::read::latency::Unit;
 use crate::read::members::{CLASSES, ranges};
-use crate::read::rate::{narrowed, per_runtime};
-use crate::read::same_run::continues;
+use crate::read::rate::{intersect, per_runtime};
+use crate::read::same_run::is_later_report;
 
 /// Number of percentiles of a direction; unused ones are `0%=0`.
 const PERCENTILES: usize = 20;
@@ -63,7 +63,7 @@ pub(super) fn terse(text: &str) -> Lines {
                 }
                 let key = (job.name.clone(), job.group, job.source.clone());
                 match last.get(&key) {
-                    Some(earlier) if continues(&lines.measurements[*earlier], &job) => {
+                    Some(earlier) if is_later_report(&lines.measurements[*earlier], &job) => {
                         lines.measurements[*earlier] = job;
                     }
                     _ => {
@@ -75,7 +75,7 @@ pub(super) fn terse(text: &str) -> Lines {
             None => lines.problems.push((here, "a terse line without any figures".into())),
         }
     }
-    without_sum(&mut lines.measurements, |job| &job.name);
+    drop_sum(&mut lines.measurements, |job| &job.name);
     // Lines of several runs are appended to one file, without marking which are of one run.
     (0..).zip(&mut lines.measurements).for_each(|(line, of)| of.phase = line);
     lines
@@ -240,7 +240,7 @@ fn direction(fields: &[&str], side: Direction, unit: Unit) -> Option<(DirectionR
         Estimate { value: rate.value, spread: Spread::Rounding { low: rate.low(), high } }
     });
     let bandwidth = match (over_time, bandwidth) {
-        (Some(rate), Some(printed)) => Some(narrowed(rate, printed)),
+        (Some(rate), Some(printed)) => Some(intersect(rate, printed)),
         (rate, printed) => rate.or(printed),
     };
     let result = DirectionResult {

@@ -2,7 +2,7 @@
 
 /// End of the complete part of the truncated document `text`, and the brackets that close it;
 /// `None` if brackets do not match.
-pub(super) fn mended(text: &str) -> Option<(usize, Vec<u8>)> {
+pub(super) fn complete_part(text: &str) -> Option<(usize, Vec<u8>)> {
     let mut open = Vec::new();
     // End of the last complete member, and the brackets open there.
     let mut complete = (0, Vec::new());
@@ -43,7 +43,7 @@ mod tests {
     fn complete_members_are_kept() {
         let whole = r#"{"a": [1, {"b": "x,\"}"}], "c": {"d": 2, "e": 3}}"#;
         let keeps = |length: usize| {
-            let (end, brackets) = mended(&whole[..length])?;
+            let (end, brackets) = complete_part(&whole[..length])?;
             let text = format!("{}{}", &whole[..end], String::from_utf8(brackets).ok()?);
             let value = serde_json::from_str::<serde_json::Value>(&text).ok()?;
             Some(value.to_string())
@@ -55,7 +55,7 @@ mod tests {
             Some(r#"{"a":[1,{"b":"x,\"}"}],"c":{"d":2}}"#)
         );
         assert!((1..whole.len()).all(|length| keeps(length).is_some()));
-        assert_eq!(mended("}"), None);
-        assert_eq!(mended(""), Some((0, Vec::new())));
+        assert_eq!(complete_part("}"), None);
+        assert_eq!(complete_part(""), Some((0, Vec::new())));
     }
 }

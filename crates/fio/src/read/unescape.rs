@@ -2,7 +2,7 @@
 
 /// Restores quotation marks and blanks that a page or a mail replaced, and removes quoting (`>`).
 /// Line numbers do not change.
-pub(super) fn restored(mut text: String) -> String {
+pub(super) fn unescape(mut text: String) -> String {
     for (open, close) in [("&quot;", "&quot;"), ("\u{201c}", "\u{201d}"), ("\u{201d}", "\u{201d}")]
     {
         if text.contains(&format!("{open}fio version{close}")) {

@@ -46,7 +46,7 @@ pub(super) fn is_decimal(options: &BTreeMap<String, String>) -> bool {
 }
 
 /// True for `group_reporting`: a group's jobs are reported as one.
-pub(super) fn is_gathered(options: &BTreeMap<String, String>) -> bool {
+pub(super) fn is_group_reporting(options: &BTreeMap<String, String>) -> bool {
     options.get("group_reporting").is_some_and(|value| value.trim() != "0")
 }
 

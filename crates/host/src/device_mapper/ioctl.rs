@@ -50,7 +50,7 @@ const BUFFER_FULL: u32 = 1 << 8;
 const NO_FLUSH: u32 = 1 << 11;
 
 /// Targets whose arguments are only devices and offsets.
-const HARMLESS: [&str; 2] = ["linear", "striped"];
+const WITHOUT_KEYS: [&str; 2] = ["linear", "striped"];
 
 /// Limit of a table, bytes.
 const MOST_BYTES: usize = 1 << 20;
@@ -60,9 +60,9 @@ const MOST_BYTES: usize = 1 << 20;
 pub(crate) fn table(control: &File, number: (u32, u32)) -> io::Result<String> {
     // Arguments of others may contain keys: query the types first.
     let kinds = ask(control, number, 0)?;
-    let harmless = kinds.iter().all(|(_, target, _)| HARMLESS.contains(&target.as_str()));
-    let segments = if harmless { ask(control, number, ARGUMENTS)? } else { kinds };
-    let lines = segments.into_iter().map(|((start, length), target, text)| match harmless {
+    let without_keys = kinds.iter().all(|(_, target, _)| WITHOUT_KEYS.contains(&target.as_str()));
+    let segments = if without_keys { ask(control, number, ARGUMENTS)? } else { kinds };
+    let lines = segments.into_iter().map(|((start, length), target, text)| match without_keys {
         true => format!("{start} {length} {target} {text}\n"),
         // The text is the target's state.
         false => format!("{start} {length} {target}\n"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_control_node_answers_with_an_error() {
+    fn other_files_are_no_control_node() {
         let null = File::open("/dev/null").unwrap();
         assert!(table(&null, (253, 0)).is_err());
     }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_loop_device_answers_with_an_error() {
+    fn other_files_are_no_loop_device() {
         assert!(loop_backing(std::fs::File::open("/dev/null").unwrap()).is_err());
     }
 }

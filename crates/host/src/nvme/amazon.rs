@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_counts_its_contract_and_instance_storage_has_none() {
+    fn only_volumes_have_volume_limits() {
         let limits = parse_volume_limits(&page(EBS, [1, 2, 3, 4, 5])).unwrap();
         assert_eq!((limits.volume_iops_us, limits.volume_throughput_us), (Some(1), Some(2)));
         assert_eq!((limits.instance_iops_us, limits.instance_throughput_us), (3, 4));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_says_how_long_its_page_is() {
+    fn models_determine_the_page_length() {
         assert_eq!(volume_limits_bytes("Amazon Elastic Block Store"), Some(4096));
         assert_eq!(volume_limits_bytes("Amazon EC2 NVMe Instance Storage"), Some(8192));
         assert_eq!(volume_limits_bytes("nvme_card-pd"), None);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_page_holds_is_read_or_refused() {
+    fn any_page_is_read_or_refused() {
         for seed in 0..2000 {
             let mut bytes = scattered(seed, (seed % 300) as usize);
             assert_eq!(parse_volume_limits(&bytes), None, "no magic");

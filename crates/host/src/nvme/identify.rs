@@ -19,7 +19,7 @@ pub(crate) fn total_capacity(page: &[u8]) -> Option<u64> {
 
 /// Features announced by an Identify Controller page, which decide on further commands.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Knows {
+pub(crate) struct Features {
     /// Has a UUID List (CTRATT bit 9).
     pub(crate) uuid_list: bool,
     /// Has several power states (NPSS, zero-based).
@@ -30,7 +30,7 @@ pub(crate) struct Knows {
     pub(crate) write_cache: bool,
 }
 
-impl Knows {
+impl Features {
     /// Parses an Identify Controller page; none if it is too short.
     pub(crate) fn of(page: &[u8]) -> Self {
         let Some(page) = Page::of(page, CONTROLLER_BYTES) else { return Self::default() };

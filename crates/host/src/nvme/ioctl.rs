@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_drive_answers_with_an_error() {
+    fn other_files_are_no_drive() {
         let null = File::open("/dev/null").unwrap();
         assert!(admin_read(&null, AdminRead::IdentifyController).is_err());
     }

@@ -11,7 +11,7 @@ mod smart;
 
 pub(crate) use amazon::volume_limits_bytes;
 pub use amazon::{parse_volume_limits, volume_limits};
-pub(crate) use identify::{Knows, total_capacity};
+pub(crate) use identify::{Features, total_capacity};
 pub use identify::{parse_identify_controller, parse_identify_namespace};
 pub use ocp::{ocp_uuid_index, parse_latency_monitor, parse_ocp_health};
 pub use purge::{

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sanitize_is_told_with_its_progress() {
+    fn sanitize_status_has_progress() {
         let mut page = vec![0_u8; 512];
         page[..2].copy_from_slice(&0x8000_u16.to_le_bytes());
         page[2..4].copy_from_slice(&0x0102_u16.to_le_bytes());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn short_pages_say_nothing() {
+    fn short_pages_are_refused() {
         assert_eq!(parse_purge_support(&[0; 524]), None);
         assert_eq!(parse_format_in_use(&[0; 29]), None);
         assert_eq!(parse_sanitize_status(&[0; 19]), None);

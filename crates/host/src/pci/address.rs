@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_from_their_like() {
+    fn only_addresses_are_accepted() {
         assert!(is_address("0000:03:00.0"));
         assert!(is_address("10000:e1:1f.7"));
         for other in

@@ -40,7 +40,7 @@ impl Function {
     /// Bound driver; absent if none.
     pub(crate) fn driver(&self, source: &dyn Source) -> Fact<String> {
         match source.link(&format!("{}/driver", self.path())) {
-            Ok(to) => Fact::Read(read::clean(read::base(&to))),
+            Ok(to) => Fact::Read(read::clean(read::file_name(&to))),
             Err(error) => read::unknown(&error),
         }
     }

@@ -176,7 +176,7 @@ fn generation(source: &dyn Source, path: &str) -> Fact<u8> {
     if text.get().is_some_and(|text| text.starts_with("Unknown")) {
         return Fact::Absent;
     }
-    read::understood(text, |text| {
+    read::parse_fact(text, |text| {
         Some(match text.split_once(" GT/s")?.0 {
             "2.5" => 1,
             "5" | "5.0" => 2,
@@ -201,7 +201,7 @@ fn width(source: &dyn Source, path: &str) -> Fact<u8> {
 
 /// Reads an `aer_dev_*` file: its `TOTAL_…` line, and the kinds that occurred.
 fn counted(source: &dyn Source, path: &str, severity: PcieSeverity) -> Fact<(u64, Vec<PcieError>)> {
-    let text = match read::whole(source, path) {
+    let text = match read::file(source, path) {
         Ok(text) => text,
         Err(error) => return read::unknown(&error),
     };

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_spread_is_neither_lost_nor_doubled() {
+    fn spread_amounts_keep_their_sum() {
         let mut grid: Grid<Cell, 8> = Grid::new(100);
         let one = Cell { ios: 30.0, ..Cell::default() };
         grid.spread(50, 350, &one);

@@ -9,15 +9,15 @@ use iodyno_model::{
 
 use super::Kind;
 use super::grid::Cell;
-use super::reduce::{Gather, Known, Latencies, Rates, Reduced, reduce};
+use super::reduce::{Latencies, Rates, ReduceOptions, Reduced, ReportInfo, reduce};
 
 /// Accumulates the logs of a run's jobs. Jobs are read one after the other, so that only one job's
 /// logs are in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    known: Known,
+    known: ReportInfo,
     /// Directions are reported as one (unified).
-    together: bool,
+    unified: bool,
     /// Window length of all rate logs, ns: that of the first one.
     width_ns: Option<u64>,
     job: Vec<(Kind, Reduced)>,
@@ -61,9 +61,9 @@ pub(crate) struct Series {
 }
 
 impl Jobs {
-    /// With `together` all directions are merged into [`Direction::Mixed`].
-    pub(crate) fn new(known: Known, together: bool) -> Self {
-        Self { known, together, ..Self::default() }
+    /// With `unified` all directions are merged into [`Direction::Mixed`].
+    pub(crate) fn new(known: ReportInfo, unified: bool) -> Self {
+        Self { known, unified, ..Self::default() }
     }
 
     /// Reads a log of a job; the logs of a job come in the order of [`Kind::rank`].
@@ -75,13 +75,13 @@ impl Jobs {
     ) -> io::Result<Remarks> {
         // One kind of latencies over time suffices.
         let kept = |(_, log): &(Kind, Reduced)| log.latencies.iter().any(Option::is_some);
-        let gather = Gather {
+        let options = ReduceOptions {
             all_jobs,
-            together: self.together,
+            unified: self.unified,
             latencies: !self.job.iter().any(kept),
             width_ns: self.width_ns,
         };
-        let log = reduce(input, kind, gather, &self.known)?;
+        let log = reduce(input, kind, options, &self.known)?;
         let width_ns = log.rates.iter().flatten().map(|rates| rates.width_ns).min();
         self.width_ns = self.width_ns.or(width_ns);
         let damage = (log.damage.rows > 0).then_some((log.damage.line, log.damage.rows));
@@ -107,7 +107,7 @@ impl Jobs {
         self.end_job();
         let ends = self.sums.iter().flatten().map(Sum::end_ns);
         let duration_ns = ends.max().unwrap_or(0);
-        let directions = if self.together { [Direction::Mixed; 3] } else { DIRECTIONS };
+        let directions = if self.unified { [Direction::Mixed; 3] } else { DIRECTIONS };
         let sums = directions.into_iter().zip(self.sums);
         let results = sums.filter_map(|(direction, sum)| Some(sum?.result(direction)));
         Series { results: results.collect(), duration_ns }
@@ -122,9 +122,9 @@ fn of_direction(job: &mut [(Kind, Reduced)], direction: usize) -> Option<Sum> {
     });
     let rates_of = |wanted: &dyn Fn(Kind, &Reduced) -> bool| {
         let mut logs = job.iter().filter(|(kind, log)| wanted(*kind, log));
-        logs.find_map(|(kind, log)| Some((*kind, log.single, log.rates[direction].clone()?)))
+        logs.find_map(|(kind, log)| Some((*kind, log.per_io, log.rates[direction].clone()?)))
     };
-    let each_io = || rates_of(&|_, log| log.single);
+    let each_io = || rates_of(&|_, log| log.per_io);
     let ios = rates_of(&|kind, _| kind == Kind::Iops).or_else(each_io);
     let bytes = rates_of(&|kind, _| kind == Kind::Bandwidth).or_else(each_io);
     let counted = [&ios, &bytes].iter().all(|found| found.as_ref().is_some_and(|found| found.1));
@@ -134,12 +134,12 @@ fn of_direction(job: &mut [(Kind, Reduced)], direction: usize) -> Option<Sum> {
         Some((Kind::Latency(kind), ..)) => kind,
         _ => LatencyKind::Total,
     };
-    let means = latency.as_ref().is_some_and(|(_, single, _)| !single);
+    let means = latency.as_ref().is_some_and(|(_, per_io, _)| !per_io);
     let latency = latency.map(|found| found.2);
     let mut whole: [Histogram; 3] = std::array::from_fn(|_| Histogram::default());
     let mut any = false;
     for (kind, log) in job.iter_mut() {
-        if let (Kind::Latency(kind), true) = (*kind, log.single) {
+        if let (Kind::Latency(kind), true) = (*kind, log.per_io) {
             whole[kind as usize].merge(&std::mem::take(&mut log.whole[direction]));
             any = true;
         }

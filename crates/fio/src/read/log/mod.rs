@@ -6,14 +6,14 @@
 mod bins;
 mod grid;
 mod jobs;
-mod log_kind;
+mod log_format;
 mod reduce;
 mod row;
 
 use iodyno_model::LatencyKind;
 
 pub(super) use jobs::{Jobs, Remarks, Series};
-pub(super) use reduce::Known;
+pub(super) use reduce::ReportInfo;
 pub(super) use row::looks_like_log;
 
 /// Quantity in a log.
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_a_log_is_about() {
+    fn names_give_the_log_kind() {
         let parsed = |file| LogName::parse(file).map(|name| (name.stem, name.kind, name.job));
         let total = Kind::Latency(LatencyKind::Total);
         assert_eq!(parsed("a_bw.1.log"), Some(("a".into(), Kind::Bandwidth, Some(1))));

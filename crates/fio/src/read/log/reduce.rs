@@ -7,13 +7,13 @@ use iodyno_model::{Histogram, LatencyKind, LatencySeries, RateSeries};
 use super::Kind;
 use super::bins::BinsRow;
 use super::grid::{Cell, Grid};
-use super::log_kind::{LOOKED_AT, Nature};
+use super::log_format::{EXAMINED_ROWS, LogFormat};
 use super::row::{Damage, Row, each_line};
 use crate::read::latency::Unit;
 
 const MS_NS: u64 = 1_000_000;
 /// Window length for rows of single I/Os, ns.
-const GATHERED_NS: u64 = 100 * MS_NS;
+const IO_WINDOW_NS: u64 = 100 * MS_NS;
 
 /// Windows of rates.
 pub(super) type Rates = Grid<Cell, { RateSeries::LIMIT }>;
@@ -22,7 +22,7 @@ pub(super) type Latencies = Grid<Histogram, { LatencySeries::LIMIT }>;
 
 /// Properties of a log known from the report of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Known {
+pub(crate) struct ReportInfo {
     /// Major and minor version of fio.
     pub(crate) version: Option<(u32, u32)>,
     /// `log_avg_msec`.
@@ -31,11 +31,11 @@ pub(crate) struct Known {
 
 /// How to reduce the rows of a log.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gather {
+pub(super) struct ReduceOptions {
     /// Rows of several jobs are interleaved.
     pub(super) all_jobs: bool,
     /// All directions are merged into the first.
-    pub(super) together: bool,
+    pub(super) unified: bool,
     /// Keep latencies over time; they are large.
     pub(super) latencies: bool,
     /// Window length of the other logs of the run, ns.
@@ -52,7 +52,7 @@ pub(super) struct Reduced {
     /// Latencies over time by direction, if known to the bin.
     pub(super) latencies: [Option<Latencies>; 3],
     /// Each I/O has a row.
-    pub(super) single: bool,
+    pub(super) per_io: bool,
     /// Latencies are assumed to be in ns: the log does not tell.
     pub(super) unit_assumed: bool,
     /// Invalid rows.
@@ -65,27 +65,27 @@ pub(super) struct Reduced {
 pub(super) fn reduce(
     input: impl BufRead,
     kind: Kind,
-    gather: Gather,
-    known: &Known,
+    options: ReduceOptions,
+    known: &ReportInfo,
 ) -> io::Result<Reduced> {
     if let Kind::Bins(_) = kind {
-        return reduce_bins(input, gather.together);
+        return reduce_bins(input, options.unified);
     }
-    let mut first: Vec<Row> = Vec::with_capacity(LOOKED_AT);
+    let mut first: Vec<Row> = Vec::with_capacity(EXAMINED_ROWS);
     let mut state: Option<Rows> = None;
     let begin = |rows: &[Row]| {
-        let mut state = Rows::new(kind, gather, Nature::of(kind, rows, known));
+        let mut state = Rows::new(kind, options, LogFormat::of(kind, rows, known));
         rows.iter().for_each(|row| state.add(row));
         state
     };
     let damage = each_line(input, |line| {
         let Some(mut row) = Row::parse(line) else { return false };
-        row.direction = if gather.together { 0 } else { row.direction };
+        row.direction = if options.unified { 0 } else { row.direction };
         match &mut state {
             Some(state) => state.add(&row),
             None => {
                 first.push(row);
-                if first.len() == LOOKED_AT {
+                if first.len() == EXAMINED_ROWS {
                     state = Some(begin(&first));
                 }
             }
@@ -102,7 +102,7 @@ struct Rows {
     all_jobs: bool,
     /// Keep latencies over time.
     latencies: bool,
-    nature: Nature,
+    log_format: LogFormat,
     unit: Unit,
     width_ns: u64,
     /// End of the last window by direction, ms.
@@ -111,30 +111,30 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(kind: Kind, gather: Gather, nature: Nature) -> Self {
-        let own_ns = nature.window_ms.map_or(GATHERED_NS, |ms| ms.saturating_mul(MS_NS));
+    fn new(kind: Kind, options: ReduceOptions, log_format: LogFormat) -> Self {
+        let own_ns = log_format.window_ms.map_or(IO_WINDOW_NS, |ms| ms.saturating_mul(MS_NS));
         let latency = matches!(kind, Kind::Latency(_));
         let reduced = Reduced {
-            single: nature.window_ms.is_none(),
-            unit_assumed: latency && nature.unit.is_none(),
+            per_io: log_format.window_ms.is_none(),
+            unit_assumed: latency && log_format.unit.is_none(),
             ..Reduced::default()
         };
         Self {
             kind,
             // Merged directions are interleaved as well.
-            all_jobs: gather.all_jobs || gather.together,
-            latencies: gather.latencies && kind != Kind::Latency(LatencyKind::Submission),
-            nature,
-            unit: nature.unit.unwrap_or(Unit::Ns),
-            width_ns: gather.width_ns.unwrap_or(own_ns),
+            all_jobs: options.all_jobs || options.unified,
+            latencies: options.latencies && kind != Kind::Latency(LatencyKind::Submission),
+            log_format,
+            unit: log_format.unit.unwrap_or(Unit::Ns),
+            width_ns: options.width_ns.unwrap_or(own_ns),
             last_ms: [0; 3],
             reduced,
         }
     }
 
     fn add(&mut self, row: &Row) {
-        let time_ms = row.time_ms.saturating_sub(self.nature.origin_ms);
-        match self.nature.window_ms {
+        let time_ms = row.time_ms.saturating_sub(self.log_format.origin_ms);
+        match self.log_format.window_ms {
             None => self.add_io(time_ms, row),
             Some(window_ms) => self.add_window(time_ms, window_ms, row),
         }
@@ -194,14 +194,14 @@ impl Rows {
     }
 }
 
-fn reduce_bins(input: impl BufRead, together: bool) -> io::Result<Reduced> {
+fn reduce_bins(input: impl BufRead, unified: bool) -> io::Result<Reduced> {
     let mut reduced = Reduced { empty: true, ..Reduced::default() };
     let mut last_ms = [0; 3];
     reduced.damage = {
         let Reduced { empty, latencies, .. } = &mut reduced;
         each_line(input, |line| {
             let Some(mut row) = BinsRow::parse(line) else { return false };
-            row.direction = if together { 0 } else { row.direction };
+            row.direction = if unified { 0 } else { row.direction };
             *empty = false;
             let from_ms =
                 if row.time_ms > last_ms[row.direction] { last_ms[row.direction] } else { 0 };

@@ -137,15 +137,15 @@ pub(super) fn each_line(
 
 /// True if a text that begins like this is a log, whatever its name.
 pub(crate) fn looks_like_log(beginning: &[u8]) -> bool {
-    const LOOKED_AT: usize = 8;
+    const EXAMINED_LINES: usize = 8;
     let lines: Vec<&[u8]> = beginning
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
         .collect();
     // The last line may be truncated.
     let whole = &lines[..lines.len().saturating_sub(1).max(1).min(lines.len())];
-    let rows = whole.iter().take(LOOKED_AT).filter(|line| Row::parse(line).is_some()).count();
-    2 * rows > whole.len().min(LOOKED_AT)
+    let rows = whole.iter().take(EXAMINED_LINES).filter(|line| Row::parse(line).is_some()).count();
+    2 * rows > whole.len().min(EXAMINED_LINES)
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_those_of_fios_versions() {
+    fn columns_of_all_versions_are_parsed() {
         let parsed = |line: &str| Row::parse(line.as_bytes());
         let row =
             Row { time_ms: 53, value: 46022, direction: 0, bs: 4096, columns: 4, ..Row::default() };

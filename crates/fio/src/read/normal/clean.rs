@@ -2,7 +2,7 @@
 //! far as it hinders parsing.
 
 use super::html::{entities, without_tags};
-use super::prefix::behind_prefix;
+use super::prefix::strip_prefixes;
 
 /// A line with its number in the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) struct Line {
     pub(super) ended: bool,
     /// The line is exactly as long as a terminal is wide: it may continue in the next one, within a
     /// word.
-    pub(super) full: bool,
+    pub(super) is_full_width: bool,
 }
 
 /// Widths of terminals, characters.
@@ -31,7 +31,7 @@ pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
     let mut soft_break = false;
     let mut clean = |(line, bytes): (Line, Vec<u8>)| {
         let text = String::from_utf8_lossy(&bytes);
-        for part in parted(&line, &text) {
+        for part in split_lines(&line, &text) {
             take(&Line { text: tidy(&part.text), ..part });
         }
     };
@@ -61,7 +61,10 @@ pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
                 _ => {
                     last.take().into_iter().for_each(&mut clean);
                     let text = String::new();
-                    last = Some((Line { number: index + 1, text, ended, full: false }, bytes));
+                    last = Some((
+                        Line { number: index + 1, text, ended, is_full_width: false },
+                        bytes,
+                    ));
                 }
             }
         }
@@ -118,7 +121,7 @@ fn decode(line: &str) -> Option<(Vec<u8>, bool)> {
 
 /// Splits a line at a terminal's carriage returns, at escaped line feeds in JSON and logs, and at
 /// HTML's line breaks.
-fn parted(line: &Line, text: &str) -> Vec<Line> {
+fn split_lines(line: &Line, text: &str) -> Vec<Line> {
     let mut text = entities(text);
     if text.contains("\\n") && text.contains("groupid=") {
         // `"stdout": "…\n…"`: after the name.
@@ -132,7 +135,7 @@ fn parted(line: &Line, text: &str) -> Vec<Line> {
         number: line.number,
         text: text.to_owned(),
         ended: line.ended || at < last,
-        full: WIDTHS.contains(&text.chars().count()),
+        is_full_width: WIDTHS.contains(&text.chars().count()),
     };
     pieces.into_iter().enumerate().map(piece).collect()
 }
@@ -157,7 +160,7 @@ fn tidy(line: &str) -> String {
             c => text.push(c),
         }
     }
-    behind_prefix(&text).to_owned()
+    strip_prefixes(&text).to_owned()
 }
 
 /// Characters of a line without a terminal's escape sequences.

@@ -6,10 +6,10 @@ use iodyno_job::find;
 use iodyno_job::syntax::{Environment, OptionTable, Section, parse_command_line, parse_file};
 
 /// Jobs with their options as written, by name.
-pub(super) type Asked = Vec<(String, BTreeMap<String, String>)>;
+pub(super) type JobOptions = Vec<(String, BTreeMap<String, String>)>;
 
 /// Parses the jobs of a command line.
-pub(super) fn jobs(text: &str) -> Asked {
+pub(super) fn jobs(text: &str) -> JobOptions {
     let words = words(text);
     let arguments = words.get(1..).unwrap_or(&[]);
     let Ok(line) = parse_command_line(arguments, &OptionTable) else {
@@ -19,7 +19,7 @@ pub(super) fn jobs(text: &str) -> Asked {
 }
 
 /// Parses the jobs of a job file, up to the first line that cannot be part of one.
-pub(super) fn jobs_of_file(text: &str) -> Asked {
+pub(super) fn jobs_of_file(text: &str) -> JobOptions {
     let lines = text.lines().map(str::trim).take_while(|line| is_of_file(line));
     // Variables are known only to the machine it ran on.
     let known: Vec<&str> = lines.filter(|line| !line.contains('$')).collect();
@@ -47,9 +47,9 @@ fn options(job: Section) -> (String, BTreeMap<String, String>) {
 }
 
 /// Fallback for a command that iodyno's parser rejects: reads only `--name=value`.
-fn as_written(arguments: &[String]) -> Asked {
+fn as_written(arguments: &[String]) -> JobOptions {
     let mut global = BTreeMap::new();
-    let mut jobs = Asked::new();
+    let mut jobs = JobOptions::new();
     for word in arguments {
         let option = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
         let Some((name, value)) =
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_as_people_type_them() {
+    fn commands_in_all_spellings_are_parsed() {
         for text in [
             "fio --name=a --rw=randread --bs=4k --group_reporting | tee x",
             "fio -name=a -rw=randread -bs=4k -group_reporting > out.txt",

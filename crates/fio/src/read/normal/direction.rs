@@ -4,9 +4,9 @@ use iodyno_model::{
     Direction, DirectionResult, Estimate, LatencyKind, SampledRates, StatedLatencies,
 };
 
-use super::field::{after, field, up_to};
 use super::latency::open_last_percentiles;
-use crate::read::figure::{Notation, estimate, narrowest, per_second};
+use super::scan::{after, field, up_to};
+use crate::read::printed_number::{Notation, estimate, narrowest, per_second};
 
 /// `read: IOPS=16.4k, BW=64.0MiB/s (67.2MB/s)(409MiB/6385msec)`, up to 2.16
 /// `read : io=1024.3MB, bw=258970KB/s, iops=64742, runt=4050msec`.
@@ -115,7 +115,7 @@ impl Side {
     }
 
     /// True if part of the line is missing.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(super) fn is_truncated(&self) -> bool {
         self.iops.is_none() || self.bandwidths.is_empty() || self.runtime_ms.is_none()
     }
 
@@ -175,7 +175,7 @@ impl Side {
             return Some(exact);
         }
         let mut figures = self.bandwidths.clone();
-        figures.extend(self.bytes.and_then(|bytes| over(bytes, runtime_ms)));
+        figures.extend(self.bytes.and_then(|bytes| rate_over(bytes, runtime_ms)));
         narrowest(&figures)
     }
 }
@@ -186,7 +186,7 @@ fn is_old(text: &str) -> bool {
 }
 
 /// Rate per second of a rounded amount over a run time known to the millisecond.
-pub(super) fn over(amount: Estimate, runtime_ms: u64) -> Option<Estimate> {
+pub(super) fn rate_over(amount: Estimate, runtime_ms: u64) -> Option<Estimate> {
     let rate = |amount| per_second(amount, runtime_ms);
     let (low, high) = (rate(amount.low())?, rate(amount.high())?);
     estimate(rate(amount.value)?.value, low.low(), high.high())

@@ -2,8 +2,8 @@
 
 use iodyno_model::DiskUse;
 
-use super::field::{after, numbers, up_to};
-use crate::read::figure::share;
+use super::scan::{after, numbers, up_to};
+use crate::read::printed_number::share;
 
 /// Parses the disks of `Disk
 /// stats(read/write):vda:ios=600/1,merge=0/0,ticks=9/0,in_queue=9,util=97.07%`, with all rows

@@ -2,9 +2,9 @@
 
 use iodyno_model::{Direction, DirectionResult, Estimate};
 
-use super::direction::over;
-use super::field::{after, field, numbers, up_to};
-use crate::read::figure::{Notation, estimate, narrowest};
+use super::direction::rate_over;
+use super::scan::{after, field, numbers, up_to};
+use crate::read::printed_number::{Notation, estimate, narrowest};
 
 /// Combined results of a group's jobs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -68,7 +68,7 @@ impl GroupSide {
     /// Converts to the result of its direction.
     pub(super) fn result(&self) -> DirectionResult {
         let bytes = narrowest(&self.bytes);
-        let rate = bytes.zip(self.runtime_ms).and_then(|(bytes, ms)| over(bytes, ms));
+        let rate = bytes.zip(self.runtime_ms).and_then(|(bytes, ms)| rate_over(bytes, ms));
         let figures: Vec<Estimate> = self.bandwidths.iter().copied().chain(rate).collect();
         DirectionResult {
             bytes: bytes.map(|bytes| bytes.value as u64),

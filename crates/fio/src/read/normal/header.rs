@@ -3,20 +3,20 @@
 use iodyno_model::Workload;
 use jiff::civil::DateTime;
 
-use super::field::{after, field, numbers, up_to};
+use super::scan::{after, field, numbers, up_to};
 use super::statement::Statement;
-use crate::read::figure::{Decimals, Notation};
+use crate::read::printed_number::{Decimals, Notation};
 
 /// `name: (g=0): rw=randread, bs=…, ioengine=libaio, iodepth=32`.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Announced {
+pub(super) struct JobDescription {
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) group: u32,
     pub(super) workload: Workload,
 }
 
-impl Announced {
+impl JobDescription {
     pub(super) fn new(statement: &Statement) -> Self {
         let text = &statement.text;
         // A word at the end may be truncated.
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_job_is() {
+    fn job_descriptions_are_parsed() {
         for (bs, expected) in [
             ("(R) 4096B-4096B, (W) 8192B-8192B, (T) 4096B-4096B", Some(4096)),
             ("(R) 64.0KiB-64.0KiB, (W) 1B-1B, (T) 1B-1B", Some(65_536)),
@@ -168,18 +168,18 @@ mod tests {
             ("4K-8K/4K-4K", None),
         ] {
             let text = format!("a b: (g=2): rw=randread, bs={bs}, ioengine=libaio, iodepth=4\n");
-            let job = Announced::new(&only(&text));
+            let job = JobDescription::new(&only(&text));
             assert_eq!((job.name.as_str(), job.group), ("a b", 2));
             assert_eq!(job.workload.bs, expected, "{bs}");
             assert_eq!(job.workload.iodepth, Some(4));
             assert_eq!(job.workload.ioengine.as_deref(), Some("libaio"));
         }
         let text = "a: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 8192B-8192B, (T) 1B-1B,";
-        assert_eq!(Announced::new(&only(text)).workload.bs, None);
+        assert_eq!(JobDescription::new(&only(text)).workload.bs, None);
     }
 
     #[test]
-    fn how_it_ended() {
+    fn job_heads_are_parsed() {
         let head = "s: (groupid=1, jobs=4): err=28 (file:io_u.c:1575, func=io_u error, \
                     error=No space left on device): pid=7023: Sun Apr  2 06:50:48 2017\n";
         let head = Head::new(&only(head));

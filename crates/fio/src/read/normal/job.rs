@@ -6,12 +6,12 @@ use iodyno_model::{
 };
 
 use super::direction::{Issued, Side};
-use super::field::{after, field, numbers, up_to};
 use super::header::Head;
 use super::latency::{percentiles, ranges, summary};
 use super::samples::{bandwidths, rates};
+use super::scan::{after, field, numbers, up_to};
 use super::statement::{Kind, Statement};
-use crate::read::figure::{Notation, share};
+use crate::read::printed_number::{Notation, share};
 use crate::read::workload::is_decimal;
 
 const MS_NS: u64 = 1_000_000;
@@ -40,7 +40,7 @@ struct Cpu {
 }
 
 /// Properties of a job from elsewhere in the text.
-pub(super) struct Surroundings {
+pub(super) struct JobContext {
     pub(super) source: String,
     pub(super) workload: Workload,
     pub(super) targets: Vec<String>,
@@ -64,7 +64,7 @@ impl Job {
     }
 
     /// True if nothing is below its head.
-    pub(super) fn is_bare(&self) -> bool {
+    pub(super) fn has_only_head(&self) -> bool {
         self.sides.is_empty() && self.issued.is_none() && self.cpu.is_none()
     }
 
@@ -131,7 +131,7 @@ impl Job {
 
     /// True if `next` is a later report of the same job: with `--status-interval` fio repeats
     /// everything, from the start; and texts get quoted.
-    pub(super) fn continues_in(&self, next: &Self) -> bool {
+    pub(super) fn is_superseded_by(&self, next: &Self) -> bool {
         let (one, other) = (&self.head, &next.head);
         if one.pid.is_none() || one.identity() != other.identity() {
             return false;
@@ -158,10 +158,10 @@ impl Job {
     }
 
     /// Converts to a measurement.
-    pub(super) fn measurement(self, surroundings: Surroundings) -> Measurement {
+    pub(super) fn measurement(self, context: JobContext) -> Measurement {
         let runtime_ns = Some(self.runtime_ms()).filter(|ms| *ms > 0);
         let runtime_ns = runtime_ns.map(|ms| ms.saturating_mul(MS_NS));
-        let mut workload = surroundings.workload;
+        let mut workload = context.workload;
         workload.numjobs = self.head.jobs.or(workload.numjobs);
         // Without latency_target this is the effective depth, set by the user or not.
         let in_effect = self.target.filter(|(target, _)| *target == 0).map(|(_, depth)| depth);
@@ -175,7 +175,7 @@ impl Job {
         let cpu = self.cpu(workload.numjobs);
         let end = match &self.head.failure {
             Some(failure) => EndReason::Failed(Failure::of(self.head.errno, failure)),
-            None if surroundings.interrupted => EndReason::Interrupted,
+            None if context.interrupted => EndReason::Interrupted,
             None if workload.options.contains_key("runtime") => EndReason::Time,
             None => EndReason::Done,
         };
@@ -184,9 +184,9 @@ impl Job {
         Measurement {
             phase: group,
             group,
-            targets: surroundings.targets,
+            targets: context.targets,
             workload,
-            source: surroundings.source,
+            source: context.source,
             printed: self.head.printed.map(|printed| printed.to_string()),
             duration_ns: runtime_ns,
             total,

@@ -2,8 +2,8 @@
 
 use iodyno_model::{LatencyRange, LatencySummary};
 
-use super::field::{field, numbers, unit_ns, up_to};
-use crate::read::figure::{Notation, estimate, rounded_latency, share};
+use super::scan::{field, numbers, unit_ns, up_to};
+use crate::read::printed_number::{Notation, estimate, rounded_latency, share};
 
 /// Parses `clat(usec):min=…,max=…,avg=…,stdev=…`.
 pub(super) fn summary(text: &str, notation: Notation, into: &mut LatencySummary) {

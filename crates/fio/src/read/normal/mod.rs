@@ -5,7 +5,6 @@ mod clean;
 mod command;
 mod direction;
 mod disks;
-mod field;
 mod group;
 mod header;
 mod html;
@@ -15,6 +14,7 @@ mod prefix;
 mod report;
 mod run;
 mod samples;
+mod scan;
 mod statement;
 mod workload;
 

@@ -1,7 +1,7 @@
 //! Removes prefixes of lines.
 
 /// Line without the prefixes of mail and log collectors.
-pub(super) fn behind_prefix(line: &str) -> &str {
+pub(super) fn strip_prefixes(line: &str) -> &str {
     let mut text = line;
     // Mail quoting; `>=64` is fio's.
     while let Some(behind) = text.trim_start().strip_prefix('>') {
@@ -10,7 +10,7 @@ pub(super) fn behind_prefix(line: &str) -> &str {
         }
         text = behind.strip_prefix(' ').unwrap_or(behind);
     }
-    text = behind_time(text).unwrap_or(text);
+    text = strip_time(text).unwrap_or(text);
     // Lines as a JSON list.
     let quoted = text.trim().trim_end_matches(',');
     if let Some(inner) = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
@@ -38,7 +38,7 @@ pub(super) fn behind_prefix(line: &str) -> &str {
 }
 
 /// Line after a time: `2024-05-01T12:00:00Z `, `[12:00:01] `, syslog's.
-fn behind_time(line: &str) -> Option<&str> {
+fn strip_time(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
     if let Some((inner, behind)) = trimmed.strip_prefix('[').and_then(|text| text.split_once(']'))
         && is_time(inner)
@@ -52,7 +52,7 @@ fn behind_time(line: &str) -> Option<&str> {
             Some((second, rest)) if is_time(second) => rest,
             _ => behind,
         };
-        return Some(behind_labels(behind));
+        return Some(strip_labels(behind));
     }
     let months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
     let syslog = first.len() == 3 && months.contains(first);
@@ -60,7 +60,7 @@ fn behind_time(line: &str) -> Option<&str> {
 }
 
 /// Text after a log's level and stream: `stdout F `, `DEBUG| [stdout] `.
-fn behind_labels(text: &str) -> &str {
+fn strip_labels(text: &str) -> &str {
     const LABELS: [&str; 14] = [
         "stdout F ",
         "stderr F ",

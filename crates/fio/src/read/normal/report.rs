@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::command::{self, Asked};
+use super::command::{self, JobOptions};
 use super::job::Job;
 use super::run::Run;
 use super::statement::{Kind, Statement};
 use crate::read::findings::{Imported, Problem, TOO_MANY};
-use crate::read::same_run::behind;
+use crate::read::same_run::shift_phases;
 
 /// Collects the runs in a text, statement by statement.
 pub(super) struct Runs {
     runs: Vec<Run>,
     /// Job file, which belongs to the run after it.
-    file: Asked,
+    file: JobOptions,
     /// Remaining capacity, by weight.
     left: usize,
     /// Line of the first statement beyond the capacity.
@@ -30,7 +30,7 @@ impl Runs {
     /// Accepts at most `most_jobs` jobs.
     pub(super) fn new(most_jobs: usize) -> Self {
         let runs = vec![Run::default()];
-        Self { runs, file: Asked::new(), left: 2 * PART_OF_JOB * most_jobs, left_out: None }
+        Self { runs, file: JobOptions::new(), left: 2 * PART_OF_JOB * most_jobs, left_out: None }
     }
 
     pub(super) fn add(&mut self, statement: &Statement) {
@@ -62,7 +62,7 @@ impl Runs {
         }
         if let Some(run) = self.runs.last_mut() {
             if !run.has_results() {
-                run.asked.append(&mut self.file);
+                run.requested.append(&mut self.file);
             }
             run.add(statement);
         }
@@ -74,11 +74,11 @@ impl Runs {
         let mut imported = Imported::default();
         for run in &runs {
             // Clones have the same name, and mostly lack the same parts.
-            let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+            let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
             for (line, what) in run.problems() {
-                told.entry(what).or_insert((line, 0)).1 += 1;
+                counts.entry(what).or_insert((line, 0)).1 += 1;
             }
-            imported.problems.extend(told.into_iter().map(|(what, (line, times))| Problem {
+            imported.problems.extend(counts.into_iter().map(|(what, (line, times))| Problem {
                 file: name.to_owned(),
                 line: Some(line),
                 what: if times > 1 { format!("{what} ({times} times)") } else { what },
@@ -90,7 +90,7 @@ impl Runs {
         for mut run in runs {
             run.jobs.retain(|_| kept.next().unwrap_or(true));
             let mut measurements = run.measurements();
-            behind(&mut next_phase, &mut measurements);
+            shift_phases(&mut next_phase, &mut measurements);
             imported.measurements.extend(measurements);
         }
         let left_out = self.left_out.map(|line| Problem::new(name, Some(line), TOO_MANY));
@@ -110,7 +110,7 @@ fn superseded(runs: &[Run]) -> Vec<bool> {
     for (n, job) in jobs.iter().enumerate() {
         let before = seen.entry(job.head.identity()).or_default();
         before.retain(|before| {
-            superseded[*before] = jobs[*before].continues_in(job);
+            superseded[*before] = jobs[*before].is_superseded_by(job);
             !superseded[*before]
         });
         before.push_back(n);

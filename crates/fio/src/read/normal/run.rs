@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::Measurement;
 
-use super::command::{self, Asked};
+use super::command::{self, JobOptions};
 use super::direction::Side;
 use super::disks::disks;
-use super::field::{after, numbers};
 use super::group::{Group, GroupSide};
-use super::header::{Announced, Head};
+use super::header::{Head, JobDescription};
 use super::job::Job;
+use super::scan::{after, numbers};
 use super::statement::{Kind, Statement, version_in};
-use super::workload::Said;
+use super::workload::DescriptionIndex;
 use crate::read::workload::is_decimal;
 
 /// Group, name, pid and number of jobs in a head.
@@ -24,8 +24,8 @@ pub(super) struct Run {
     /// `3.33`.
     pub(super) version: Option<String>,
     /// Options in its command line and job file.
-    pub(super) asked: Asked,
-    pub(super) announced: Vec<Announced>,
+    pub(super) requested: JobOptions,
+    pub(super) described: Vec<JobDescription>,
     /// Number of jobs started.
     started: Option<u64>,
     pub(super) interrupted: bool,
@@ -71,8 +71,8 @@ impl Run {
     pub(super) fn add(&mut self, statement: &Statement) {
         let text = &statement.text;
         match statement.kind {
-            Kind::Command => self.asked.extend(command::jobs(text)),
-            Kind::Job => self.announced.push(Announced::new(statement)),
+            Kind::Command => self.requested.extend(command::jobs(text)),
+            Kind::Job => self.described.push(JobDescription::new(statement)),
             Kind::Version => {
                 // `fio-3.33`, formerly `fio 1.59`.
                 let word = text.split_whitespace().find(|word| *word != "fio").unwrap_or("");
@@ -95,7 +95,7 @@ impl Run {
                 let repeated = |job: &Job| job.sides.iter().any(|side| side.direction == direction);
                 let headless = |job: &Job| job.head.name.is_empty() && !job.sides.is_empty();
                 let other = self.jobs.last().is_none_or(|job| {
-                    repeated(job) || job.is_closed() || statement.apart && headless(job)
+                    repeated(job) || job.is_closed() || statement.is_separate && headless(job)
                 });
                 if !self.in_job || other {
                     self.begin_headless(statement);
@@ -112,7 +112,7 @@ impl Run {
                 }
                 self.in_job = false;
                 let version = self.major_minor();
-                let is_decimal = self.asked.iter().any(|(_, options)| is_decimal(options));
+                let is_decimal = self.requested.iter().any(|(_, options)| is_decimal(options));
                 if let Some(group) = self.groups.last_mut() {
                     group.sides.push(GroupSide::new(direction, text, version, is_decimal));
                 }
@@ -162,33 +162,34 @@ impl Run {
     }
 
     /// Announced jobs without results of their own or of their group.
-    fn lost(&self) -> Vec<&Announced> {
+    fn missing_jobs(&self) -> Vec<&JobDescription> {
         let status: BTreeSet<u32> =
             self.groups.iter().filter(|one| !one.sides.is_empty()).map(|one| one.number).collect();
         // With group_reporting one of several jobs names the report of all of them.
         let gathered: BTreeSet<u32> =
             self.heads.iter().filter(|(.., jobs)| *jobs != Some(1)).map(|(of, ..)| *of).collect();
         let has_headless = self.has_headless();
-        let is_lost = |announced: &&Announced| {
-            let group = announced.group;
+        let is_lost = |described: &&JobDescription| {
+            let group = described.group;
             if self.heads_of(group).next().is_none() {
                 return !has_headless && !status.contains(&group);
             }
-            let first = (group, announced.name.clone(), None, None);
+            let first = (group, described.name.clone(), None, None);
             let named = self.heads.range(first..).next();
             let is_there =
-                named.is_some_and(|(of, name, ..)| (*of, name) == (group, &announced.name));
+                named.is_some_and(|(of, name, ..)| (*of, name) == (group, &described.name));
             !gathered.contains(&group) && !is_there
         };
-        self.announced.iter().filter(is_lost).collect()
+        self.described.iter().filter(is_lost).collect()
     }
 
     /// Missing parts: (line, sentence).
     pub(super) fn problems(&self) -> Vec<(usize, String)> {
         let mut problems = Vec::new();
-        let lost = self.lost();
-        if let Some(first) = lost.first() {
-            let mut names: Vec<_> = lost.iter().map(|job| format!("`{}`", job.name)).collect();
+        let missing_jobs = self.missing_jobs();
+        if let Some(first) = missing_jobs.first() {
+            let mut names: Vec<_> =
+                missing_jobs.iter().map(|job| format!("`{}`", job.name)).collect();
             names.dedup();
             let what = format!(
                 "no results of {} follow: it failed, or the text is cut off",
@@ -211,9 +212,9 @@ impl Run {
             if job.head.name.is_empty() {
                 problems.push((line, "the head of this job's results is missing".into()));
             }
-            if job.is_bare() && job.head.failure.is_none() && !job.head.name.is_empty() {
+            if job.has_only_head() && job.head.failure.is_none() && !job.head.name.is_empty() {
                 problems.push((line, format!("nothing but the head of {title} is there")));
-            } else if job.sides.iter().any(Side::is_cut) {
+            } else if job.sides.iter().any(Side::is_truncated) {
                 problems
                     .push((line, format!("a line of results of {title} is cut off or damaged")));
             } else if job.issued.is_none() && !job.sides.is_empty() {
@@ -237,7 +238,7 @@ impl Run {
             jobs.retain(|job| !job.is_sum());
         }
         let alone = jobs.len() == 1;
-        let said = self.said();
+        let index = self.description_index();
         let mut measurements = Vec::new();
         let mut rest = None;
         for mut job in jobs {
@@ -250,20 +251,19 @@ impl Run {
                 job.head.name = side.direction.name().to_owned();
                 is_headless = true;
             }
-            let mut surroundings =
-                self.surroundings(&said, &job.head.name, job.head.group.unwrap_or(0));
+            let mut context = self.context(&index, &job.head.name, job.head.group.unwrap_or(0));
             if is_headless && !self.heads.is_empty() {
                 // The options are those of the jobs whose heads are there.
-                (surroundings.workload, surroundings.targets) = Default::default();
+                (context.workload, context.targets) = Default::default();
             }
-            let mut measurement = job.measurement(surroundings);
+            let mut measurement = job.measurement(context);
             self.fill(&mut measurement, alone);
             measurements.push(measurement);
         }
-        let mut groups = self.groups_without_jobs(&said, has_headless);
+        let mut groups = self.groups_without_jobs(&index, has_headless);
         // Remains of a job whose directions are cut off.
         if let ([only], Some(job), true) = (groups.as_mut_slice(), rest, alone) {
-            only.account = job.measurement(self.surroundings(&said, "", only.group)).account;
+            only.account = job.measurement(self.context(&index, "", only.group)).account;
         }
         measurements.extend(groups);
         if let Some(rows) = &self.disks {
@@ -275,7 +275,11 @@ impl Run {
     }
 
     /// Groups none of whose jobs are in the text.
-    fn groups_without_jobs(&self, said: &Said<'_>, has_headless: bool) -> Vec<Measurement> {
+    fn groups_without_jobs(
+        &self,
+        index: &DescriptionIndex<'_>,
+        has_headless: bool,
+    ) -> Vec<Measurement> {
         let mut last: BTreeMap<u32, &Group> = BTreeMap::new();
         let missing = |group: &&Group| self.heads_of(group.number).next().is_none();
         if !has_headless {
@@ -286,8 +290,8 @@ impl Run {
         let measurement = |group: &Group| {
             let name = format!("group {}", group.number);
             let head = Head { name, group: Some(group.number), ..Head::default() };
-            let surroundings = self.surroundings(said, "", group.number);
-            let mut measurement = Job::new(head, self.major_minor()).measurement(surroundings);
+            let context = self.context(index, "", group.number);
+            let mut measurement = Job::new(head, self.major_minor()).measurement(context);
             fill_from(&mut measurement, group);
             measurement
         };

@@ -2,8 +2,8 @@
 
 use iodyno_model::{Estimate, RateSamples};
 
-use super::field::{after, field, numbers, up_to};
-use crate::read::figure::estimate;
+use super::scan::{after, field, numbers, up_to};
+use crate::read::printed_number::estimate;
 
 /// Parses `bw(KiB/s):min=38976,max=66136,per=99.75%,avg=65372.80,stdev=27.1,samples=12`, in bytes.
 /// fio counts in KiB whatever `kb_base` is; an `M` is `kib_in_m` of them.

@@ -7,7 +7,7 @@ use aho_corasick::{AhoCorasick, Input, MatchKind};
 use iodyno_model::{Direction, LatencyKind};
 
 use super::clean::Line;
-use super::field::{begins_word, tight};
+use super::scan::{begins_word, collapse_blanks};
 
 /// Kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +65,11 @@ pub(super) struct Statement {
     pub(super) line: usize,
     /// Name of the job, which precedes the statement; else empty.
     pub(super) name: String,
-    /// Text from its first word, blanks reduced by `tight`, except commands and job files. A line
+    /// Text from its first word, with blanks collapsed except in commands and job files. A line
     /// feed ends it if nothing is cut off.
     pub(super) text: String,
     /// An unrelated line precedes it.
-    pub(super) apart: bool,
+    pub(super) is_separate: bool,
 }
 
 /// First words of fio's statements, without padding; the longer first where one is a prefix of
@@ -156,7 +156,7 @@ impl Statement {
     }
 
     /// Appends a line that begins no statement.
-    fn goes_on_with(&mut self, line: &str, within_word: bool) {
+    fn append(&mut self, line: &str, within_word: bool) {
         let text = self.text.trim_end_matches('\n');
         if text.len() > if self.kind == Kind::Disks { LONGEST_ROWS } else { LONGEST } {
             return;
@@ -177,7 +177,7 @@ impl Statement {
         } else {
             // A range broken after its dash: `1024KiB-` `1024KiB`.
             let blank = if text.ends_with('-') || within_word { "" } else { " " };
-            self.text = tight(&format!("{text}{blank}{}", line.trim_end()));
+            self.text = collapse_blanks(&format!("{text}{blank}{}", line.trim_end()));
         }
     }
 }
@@ -187,22 +187,23 @@ impl Statement {
 pub(super) struct Statements {
     /// Statement that the next line may continue.
     last: Option<Statement>,
-    apart: bool,
-    full: bool,
+    is_separate: bool,
+    is_full_width: bool,
 }
 
 impl Statements {
     /// Adds a line, and gives `take` the statements completed by it.
     pub(super) fn push(&mut self, line: &Line, mut take: impl FnMut(&Statement)) {
-        let (front, here) = begun_in(line, self.apart, self.last.as_ref().map(|last| last.kind));
+        let (front, here) =
+            statements_in(line, self.is_separate, self.last.as_ref().map(|last| last.kind));
         if let Some(last) = &mut self.last
             && !front.chars().all(is_decoration)
         {
-            last.goes_on_with(&front, self.full);
+            last.append(&front, self.is_full_width);
         }
         let row = front.contains("th=[");
-        self.apart = here.is_empty() && (self.apart || !row);
-        self.full = line.full;
+        self.is_separate = here.is_empty() && (self.is_separate || !row);
+        self.is_full_width = line.is_full_width;
         if let Some(last) = self.last.as_mut().filter(|_| !here.is_empty() || line.ended) {
             last.end();
         }
@@ -221,13 +222,13 @@ impl Statements {
 }
 
 /// Statements that begin in a line, and the text before them, which belongs to the previous one.
-fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Statement>) {
+fn statements_in(line: &Line, is_separate: bool, behind: Option<Kind>) -> (String, Vec<Statement>) {
     let statement = |kind, name: &str, text: &str| Statement {
         kind,
         line: line.number,
         name: name.to_owned(),
         text: text.to_owned(),
-        apart,
+        is_separate,
     };
     let mut found = Vec::new();
     let words = line.text.trim_matches(is_decoration);
@@ -244,7 +245,7 @@ fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Stat
     if let Some(command) = command {
         found.push(statement(Kind::Command, "", command));
     }
-    let text = tight(&line.text);
+    let text = collapse_blanks(&line.text);
     let mut places = beginnings(&text);
     if command.is_some() {
         // Options of a command resemble nothing else, except results glued to it.
@@ -284,7 +285,7 @@ fn begun_in(line: &Line, apart: bool, behind: Option<Kind>) -> (String, Vec<Stat
     (front, found)
 }
 
-/// Offsets and kinds of statements in a tight line.
+/// Offsets and kinds of statements in a line with collapsed blanks.
 fn beginnings(text: &str) -> Vec<(usize, Kind)> {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let words = BEGINNINGS.iter().map(|(words, _)| words);

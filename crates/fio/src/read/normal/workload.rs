@@ -4,51 +4,57 @@ use std::collections::BTreeMap;
 
 use iodyno_model::Workload;
 
-use super::header::Announced;
-use super::job::Surroundings;
+use super::header::JobDescription;
+use super::job::JobContext;
 use super::run::Run;
 use crate::read::workload::{split_names, workload};
 
 /// Index of the descriptions and options of jobs.
-pub(super) struct Said<'a> {
-    of_group: BTreeMap<u32, Vec<&'a Announced>>,
-    of_job: BTreeMap<(u32, &'a str), Vec<&'a Announced>>,
-    asked: BTreeMap<&'a str, &'a BTreeMap<String, String>>,
+pub(super) struct DescriptionIndex<'a> {
+    of_group: BTreeMap<u32, Vec<&'a JobDescription>>,
+    of_job: BTreeMap<(u32, &'a str), Vec<&'a JobDescription>>,
+    requested: BTreeMap<&'a str, &'a BTreeMap<String, String>>,
 }
 
 impl Run {
-    pub(super) fn said(&self) -> Said<'_> {
+    pub(super) fn description_index(&self) -> DescriptionIndex<'_> {
         let (mut of_group, mut of_job) =
             (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
-        for job in &self.announced {
+        for job in &self.described {
             of_group.entry(job.group).or_default().push(job);
             of_job.entry((job.group, job.name.as_str())).or_default().push(job);
         }
-        let asked = self.asked.iter().map(|(name, options)| (name.as_str(), options)).collect();
-        Said { of_group, of_job, asked }
+        let requested =
+            self.requested.iter().map(|(name, options)| (name.as_str(), options)).collect();
+        DescriptionIndex { of_group, of_job, requested }
     }
 
     /// Properties of a job other than its results.
-    pub(super) fn surroundings(&self, said: &Said<'_>, name: &str, group: u32) -> Surroundings {
-        let effective = self.announced_workload(said, name, group);
-        let (asked, targets) = asked_of(said, name, &effective).unwrap_or_default();
-        let mut options = asked.options;
+    pub(super) fn context(
+        &self,
+        index: &DescriptionIndex<'_>,
+        name: &str,
+        group: u32,
+    ) -> JobContext {
+        let effective = self.described_workload(index, name, group);
+        let (requested, targets) = requested_options(index, name, &effective).unwrap_or_default();
+        let mut options = requested.options;
         if effective.bs.is_some() {
             options.remove("bs");
         }
         options.extend(effective.options);
-        Surroundings {
+        JobContext {
             source: match &self.version {
                 Some(version) => format!("fio {version}"),
                 None => "fio".into(),
             },
             workload: Workload {
-                rw: effective.rw.or(asked.rw),
-                bs: effective.bs.or(asked.bs),
-                iodepth: effective.iodepth.or(asked.iodepth),
-                ioengine: effective.ioengine.or(asked.ioengine),
+                rw: effective.rw.or(requested.rw),
+                bs: effective.bs.or(requested.bs),
+                iodepth: effective.iodepth.or(requested.iodepth),
+                ioengine: effective.ioengine.or(requested.ioengine),
                 options,
-                ..asked
+                ..requested
             },
             targets,
             interrupted: self.interrupted,
@@ -57,13 +63,13 @@ impl Run {
 
     /// Workload that fio described at the start. With group_reporting one job represents its group:
     /// the properties common to all.
-    fn announced_workload(&self, said: &Said<'_>, name: &str, group: u32) -> Workload {
+    fn described_workload(&self, index: &DescriptionIndex<'_>, name: &str, group: u32) -> Workload {
         let mut heads = self.heads_of(group);
         let gathered =
             matches!((heads.next(), heads.next()), (Some((.., jobs)), None) if *jobs != Some(1));
         let of_job = match gathered {
-            true => said.of_group.get(&group),
-            false => said.of_job.get(&(group, name)),
+            true => index.of_group.get(&group),
+            false => index.of_job.get(&(group, name)),
         };
         let Some((first, others)) = of_job.and_then(|jobs| jobs.split_first()) else {
             return Workload::default();
@@ -82,19 +88,25 @@ impl Run {
 }
 
 /// Options of a job, and its targets; `None` if they contradict the job that ran.
-fn asked_of(said: &Said<'_>, name: &str, effective: &Workload) -> Option<(Workload, Vec<String>)> {
-    let mut options = (*said.asked.get(name)?).clone();
+fn requested_options(
+    index: &DescriptionIndex<'_>,
+    name: &str,
+    effective: &Workload,
+) -> Option<(Workload, Vec<String>)> {
+    let mut options = (*index.requested.get(name)?).clone();
     // The shell's expansion of `$((4 * 1024))` is unknown.
     options.retain(|option, value| option != "name" && !value.contains(['$', '`']));
     let targets = options.remove("filename").map_or_else(Vec::new, |names| split_names(&names));
-    let asked = workload(options);
+    let requested = workload(options);
     let long = |rw: &str| if rw == "readwrite" { "rw" } else { rw }.to_owned();
-    let contradicts = |asked: Option<String>, effective: Option<String>| {
-        asked.zip(effective).is_some_and(|(asked, effective)| long(&asked) != long(&effective))
+    let contradicts = |requested: Option<String>, effective: Option<String>| {
+        requested
+            .zip(effective)
+            .is_some_and(|(requested, effective)| long(&requested) != long(&effective))
     };
     let text = |bs: Option<u64>| bs.map(|bs| bs.to_string());
-    let other = contradicts(asked.rw.clone(), effective.rw.clone())
-        || contradicts(text(asked.bs), text(effective.bs))
-        || contradicts(asked.ioengine.clone(), effective.ioengine.clone());
-    (!other).then_some((asked, targets))
+    let other = contradicts(requested.rw.clone(), effective.rw.clone())
+        || contradicts(text(requested.bs), text(effective.bs))
+        || contradicts(requested.ioengine.clone(), effective.ioengine.clone());
+    (!other).then_some((requested, targets))
 }

@@ -5,15 +5,15 @@ use std::fmt::Write;
 
 /// A value of a JSON document.
 #[derive(Debug, Clone)]
-pub(super) enum Tree {
+pub(super) enum JsonValue {
     Integer(i128),
     Float(f64),
     Text(String),
-    Object(Vec<(String, Tree)>),
-    Array(Vec<Tree>),
+    Object(Vec<(String, JsonValue)>),
+    Array(Vec<JsonValue>),
 }
 
-impl Tree {
+impl JsonValue {
     /// Builds an object of these members.
     pub(super) fn object<const N: usize>(members: [(&str, Self); N]) -> Self {
         Self::Object(members.map(|(name, value)| (name.to_owned(), value)).into())
@@ -45,7 +45,7 @@ impl Tree {
 }
 
 fn write_members<'t>(
-    members: impl Iterator<Item = (Option<&'t str>, &'t Tree)>,
+    members: impl Iterator<Item = (Option<&'t str>, &'t JsonValue)>,
     (open, close): (char, char),
     level: usize,
     text: &mut String,
@@ -77,55 +77,55 @@ pub(super) fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     text.write_fmt(arguments).expect("a string takes everything");
 }
 
-impl From<u64> for Tree {
+impl From<u64> for JsonValue {
     fn from(number: u64) -> Self {
         Self::Integer(number.into())
     }
 }
 
-impl From<u32> for Tree {
+impl From<u32> for JsonValue {
     fn from(number: u32) -> Self {
         Self::Integer(number.into())
     }
 }
 
-impl From<i32> for Tree {
+impl From<i32> for JsonValue {
     fn from(number: i32) -> Self {
         Self::Integer(number.into())
     }
 }
 
-impl From<i64> for Tree {
+impl From<i64> for JsonValue {
     fn from(number: i64) -> Self {
         Self::Integer(number.into())
     }
 }
 
-impl From<f64> for Tree {
+impl From<f64> for JsonValue {
     fn from(number: f64) -> Self {
         Self::Float(number)
     }
 }
 
-impl From<String> for Tree {
+impl From<String> for JsonValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&str> for Tree {
+impl From<&str> for JsonValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl<T: Into<Tree>> From<Vec<T>> for Tree {
+impl<T: Into<JsonValue>> From<Vec<T>> for JsonValue {
     fn from(values: Vec<T>) -> Self {
         Self::Array(values.into_iter().map(Into::into).collect())
     }
 }
 
-impl<T: Into<Tree>> FromIterator<(String, T)> for Tree {
+impl<T: Into<JsonValue>> FromIterator<(String, T)> for JsonValue {
     fn from_iter<I: IntoIterator<Item = (String, T)>>(members: I) -> Self {
         Self::Object(members.into_iter().map(|(name, value)| (name, value.into())).collect())
     }
@@ -136,12 +136,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_looks_like_fios() {
-        let tree = Tree::object([
+    fn layout_matches_fio() {
+        let tree = JsonValue::object([
             ("fio \"version\"", "a\nb".into()),
             ("mean", 0.5.into()),
-            ("jobs", vec![Tree::object([("error", 0_u64.into())])].into()),
-            ("bins", Tree::Object(Vec::new())),
+            ("jobs", vec![JsonValue::object([("error", 0_u64.into())])].into()),
+            ("bins", JsonValue::Object(Vec::new())),
         ]);
         let text = "{\n  \"fio \\\"version\\\"\" : \"a\\nb\",\n  \"mean\" : 0.500000,\n  \"jobs\" : \
                     [\n    {\n      \"error\" : 0\n    }\n  ],\n  \"bins\" : {\n  }\n}\n";

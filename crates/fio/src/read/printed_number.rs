@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_what_was_rounded() {
+    fn intervals_contain_the_unrounded_value() {
         holds(NEW.count("2"), 2.0, 2.997);
         holds(NEW.count("16.4k"), 16_400.0, 16_350.0);
         holds(NEW.count("4737k"), 4_737_000.0, 4_737_499.0);
@@ -257,7 +257,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4096))]
         #[test]
-        fn what_fio_prints_holds_what_it_had(value in 0..u64::MAX, shift in 12..64_u32, width in 4..7_usize) {
+        fn printed_intervals_contain_the_original(value in 0..u64::MAX, shift in 12..64_u32, width in 4..7_usize) {
             let value = value >> shift;
             for (notation, width, step) in [
                 (NEW, width, 1024), (NEW, width, 1000), (BUGGY, width, 1024), (BUGGY, width, 1000), (OLD, 6, 1024),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_is_exact_and_nonsense_is_nothing() {
+    fn exact_values_have_no_interval_and_nonsense_is_rejected() {
         let exact = NEW.cut_latency("10519", 1).unwrap();
         assert_eq!((exact.low(), exact.high()), (10_519.0, 10_519.0));
         for text in ["", ".", "k", "-5", "nan", "inf", "1.2.3", "12XiB/s", "5apples", "64 742"] {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_the_same_thing_narrow_each_other() {
+    fn figures_of_one_quantity_narrow_each_other() {
         let both = [NEW.bytes("64.0MiB/s").unwrap(), NEW.bytes("67.2MB/s").unwrap()];
         let best = narrowest(&both).unwrap();
         assert_eq!(best.low(), 67.15e6);

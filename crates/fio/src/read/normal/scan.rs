@@ -2,7 +2,7 @@
 
 /// Reduces blanks to one, and to none next to separators of figures: fio pads with them, and mails
 /// and pages change padding arbitrarily.
-pub(super) fn tight(text: &str) -> String {
+pub(super) fn collapse_blanks(text: &str) -> String {
     let parts = |c: char| ":=()[],;/|<%".contains(c);
     let mut out = String::with_capacity(text.len());
     let mut blank = false;
@@ -66,13 +66,13 @@ mod tests {
     #[test]
     fn padding_does_not_matter() {
         for text in ["read : io=1MB, runt=  5msec", "read: io= 1MB ,runt=5msec"] {
-            assert_eq!(tight(text), "read:io=1MB,runt=5msec");
+            assert_eq!(collapse_blanks(text), "read:io=1MB,runt=5msec");
         }
-        assert_eq!(tight("  a  (usec) : x  y "), "a(usec):x y");
+        assert_eq!(collapse_blanks("  a  (usec) : x  y "), "a(usec):x y");
     }
 
     #[test]
-    fn a_field_ends_or_is_none() {
+    fn unterminated_fields_are_none() {
         assert_eq!(field("min=2,max=3\n", "max="), Some("3"));
         assert_eq!(field("min=2,max=3", "max="), None);
         assert_eq!(field("xmin=2,min=4,", "min="), Some("4"));

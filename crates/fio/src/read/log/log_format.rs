@@ -2,17 +2,17 @@
 //! latencies.
 
 use super::row::Row;
-use super::{Kind, reduce::Known};
+use super::{Kind, reduce::ReportInfo};
 use crate::read::latency::Unit;
 
 /// Number of rows at the beginning that are examined.
-pub(super) const LOOKED_AT: usize = 1024;
+pub(super) const EXAMINED_ROWS: usize = 1024;
 /// Times above this are wall-clock times (2001 and later), not relative to the start.
 pub(super) const EPOCH_MS: u64 = 1_000_000_000_000;
 
 /// Format of a log inferred from its first rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Nature {
+pub(super) struct LogFormat {
     /// Length of a window, ms; `None` if each row is an I/O.
     pub(super) window_ms: Option<u64>,
     /// Time 0 of the log, ms.
@@ -21,8 +21,8 @@ pub(super) struct Nature {
     pub(super) unit: Option<Unit>,
 }
 
-impl Nature {
-    pub(super) fn of(kind: Kind, rows: &[Row], known: &Known) -> Self {
+impl LogFormat {
+    pub(super) fn of(kind: Kind, rows: &[Row], known: &ReportInfo) -> Self {
         let window_ms = averaged(kind, rows, known).then(|| {
             let steps = steps_ms(rows);
             let middle = steps.get(steps.len().saturating_sub(1) / 2).copied();
@@ -40,7 +40,7 @@ impl Nature {
 
 /// True if rows are windows (averages). They have no block size then; fio up to 2.2.10 logged rates
 /// every 500 ms by default, with a block size.
-fn averaged(kind: Kind, rows: &[Row], known: &Known) -> bool {
+fn averaged(kind: Kind, rows: &[Row], known: &ReportInfo) -> bool {
     if rows.iter().all(|row| row.bs == 0) {
         return true;
     }
@@ -69,7 +69,7 @@ fn steps_ms(rows: &[Row]) -> Vec<u64> {
 }
 
 /// Unit of latencies: us in fio 2, ns in fio 3.
-fn unit(rows: &[Row], known: &Known, epoch: bool) -> Option<Unit> {
+fn unit(rows: &[Row], known: &ReportInfo, epoch: bool) -> Option<Unit> {
     /// Shortest possible I/O, ns: less than reading the clock twice.
     const SHORTEST_NS: u64 = 20;
     if let Some(version) = known.version {

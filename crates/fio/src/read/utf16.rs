@@ -4,45 +4,45 @@ use std::io::{self, Read};
 
 /// Byte order of a code unit.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wide {
-    LowFirst,
-    HighFirst,
+pub(super) enum ByteOrder {
+    LittleEndian,
+    BigEndian,
 }
 
 /// Reader that yields UTF-8 from UTF-16.
-pub(super) struct Narrowed<R> {
+pub(super) struct Utf8Reader<R> {
     input: R,
-    order: Wide,
+    order: ByteOrder,
     /// Bytes of an incomplete character.
     rest: Vec<u8>,
     ready: io::Cursor<Vec<u8>>,
 }
 
-impl Wide {
+impl ByteOrder {
     /// Byte order of a text that starts with a byte order mark; `None` if it is not UTF-16.
     pub(super) fn of(beginning: &[u8]) -> Option<Self> {
         match beginning {
-            [0xff, 0xfe, ..] => Some(Self::LowFirst),
-            [0xfe, 0xff, ..] => Some(Self::HighFirst),
+            [0xff, 0xfe, ..] => Some(Self::LittleEndian),
+            [0xfe, 0xff, ..] => Some(Self::BigEndian),
             _ => None,
         }
     }
 
     /// Converts `input`.
-    pub(super) fn narrowed<R: Read>(self, input: R) -> Narrowed<R> {
-        Narrowed { input, order: self, rest: Vec::new(), ready: io::Cursor::default() }
+    pub(super) fn to_utf8<R: Read>(self, input: R) -> Utf8Reader<R> {
+        Utf8Reader { input, order: self, rest: Vec::new(), ready: io::Cursor::default() }
     }
 
     fn unit(self, pair: &[u8]) -> u16 {
         let pair = [pair[0], pair[1]];
         match self {
-            Self::LowFirst => u16::from_le_bytes(pair),
-            Self::HighFirst => u16::from_be_bytes(pair),
+            Self::LittleEndian => u16::from_le_bytes(pair),
+            Self::BigEndian => u16::from_be_bytes(pair),
         }
     }
 }
 
-impl<R: Read> Read for Narrowed<R> {
+impl<R: Read> Read for Utf8Reader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         const CHUNK_BYTES: u64 = 16 << 10;
         loop {
@@ -75,16 +75,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_of_two_units_are_whole() {
+    fn surrogate_pairs_are_decoded() {
         let text = "a\u{1f600}".repeat(20_000);
-        for (order, mark) in [(Wide::LowFirst, [0xff, 0xfe]), (Wide::HighFirst, [0xfe, 0xff])] {
+        for (order, mark) in
+            [(ByteOrder::LittleEndian, [0xff, 0xfe]), (ByteOrder::BigEndian, [0xfe, 0xff])]
+        {
             let units = text.encode_utf16().flat_map(|unit| match order {
-                Wide::LowFirst => unit.to_le_bytes(),
-                Wide::HighFirst => unit.to_be_bytes(),
+                ByteOrder::LittleEndian => unit.to_le_bytes(),
+                ByteOrder::BigEndian => unit.to_be_bytes(),
             });
             let bytes: Vec<u8> = mark.into_iter().chain(units).collect();
             let mut read = String::new();
-            Wide::of(&bytes).unwrap().narrowed(&bytes[..]).read_to_string(&mut read).unwrap();
+            ByteOrder::of(&bytes).unwrap().to_utf8(&bytes[..]).read_to_string(&mut read).unwrap();
             assert_eq!(read, text);
         }
     }
