@@ -140,6 +140,19 @@ fn the_window_has_average_band_and_fitted_line() {
     assert!(figure(&asked, &record).unwrap_err().to_string().contains("too few rounds"));
 }
 
+/// A document may have any times and amounts.
+#[test]
+fn extreme_starts_and_amounts_do_not_overflow() {
+    let (mut measured, _) = in_rounds(&[1000.0; 3]);
+    for (of, start) in measured.iter_mut().zip([i64::MIN, i64::MIN + 1, i64::MAX]) {
+        (of.started_ns, of.total[0].whole_bytes) = (Some(start), Some(u64::MAX));
+    }
+    let drawn = figure(&request(Kind::Course), &run(measured)).unwrap();
+    let last = |panel: &Panel| lines(panel, is_line).last().unwrap().1.last().unwrap().0;
+    assert!(last(&drawn.panels[0]) > 1.8e19, "{drawn:?}");
+    assert!(last(&drawn.panels[1]) > 3.6e19, "{drawn:?}");
+}
+
 #[test]
 fn a_whole_run_is_drawn_over_time_and_over_data_written() {
     let (measured, _) = in_rounds(&[1000.0, 500.0]);

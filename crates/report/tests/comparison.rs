@@ -7,7 +7,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Limit, Side, compare, rulings};
 use iodyno_model::{EndReason, Estimate, Fact, RunRecord, WrittenState};
 use iodyno_report::document::{compare_document, schemas};
-use iodyno_report::text::{Style, comparison_text};
+use iodyno_report::text::{Style, comparison_text, row_title};
 
 /// Order of the runs in time: interleaved.
 const TURNS: [&str; 6] = ["b1", "a1", "b2", "a2", "b3", "a3"];
@@ -120,6 +120,23 @@ fn colour_repeats_the_words_and_strings_are_not_trusted() {
         bare.replace_range(at..=end, "");
     }
     assert_eq!(bare, comparison_text(&comparison, &[], 0, &style(80)));
+}
+
+/// A report of fio has its options as written.
+#[test]
+fn mixed_workloads_have_their_direction_by_either_name() {
+    for rw in ["rw", "readwrite", "randreadwrite", "randtrimwrite"] {
+        let [before, after] = [("b1", 1.0), ("a1", 1.05)].map(|(id, factor)| {
+            let mut record = run(id, factor);
+            record.measurements[0].workload.rw = Some(rw.into());
+            record
+        });
+        let comparison = compared(&[("before", vec![&before]), ("after", vec![&after])]);
+        let titles: Vec<String> = comparison.rows.iter().map(row_title).collect();
+        let is_told =
+            |title: &String| title.contains(&format!("{rw} ")) && title.ends_with("reads");
+        assert!(titles.iter().any(is_told), "{rw}: {titles:?}");
+    }
 }
 
 #[test]

@@ -8,8 +8,9 @@ use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{EndReason, Fact, LatencyKind, RunRecord};
 use iodyno_report::document::read::{DocumentError, read_runs};
 use iodyno_report::document::run_document;
+use iodyno_report::text::{Body, details_text, jobs_text, measurements_text, run_screen};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn document(record: &RunRecord) -> Value {
     let assessment = common::assessment(record);
@@ -160,6 +161,32 @@ fn collect(value: &Value, at: String, pointers: &mut Vec<String>) {
         _ => {}
     }
     pointers.push(at);
+}
+
+/// Sums and differences of what a document says may exceed any integer.
+#[test]
+fn extreme_numbers_do_not_overflow() {
+    let mut document = document(&common::record());
+    document["started"] = "1677-09-21T00:12:44Z".into();
+    document["ended"] = "2262-04-11T23:47:16Z".into();
+    document["plan"]["kind"] = "run".into();
+    let disk = json!({"name": "nvme0n1", "read_sectors": u64::MAX, "written_sectors": u64::MAX});
+    let measurements = document["measurements"].as_array_mut().unwrap();
+    for of in measurements.iter_mut() {
+        of["phase"] = 1.into();
+        of["workload"]["numjobs"] = u32::MAX.to_string().into();
+        of["disks"] = json!([disk]);
+        (of["read"]["errors"], of["read"]["whole_ios"]) = (u64::MAX.into(), u64::MAX.into());
+        of["write"] = of["read"].clone();
+    }
+    let jobs = measurements.len() as u64 * u64::from(u32::MAX);
+    let record = read(&document);
+    let (assessment, style) = (common::assessment(&record), common::style(100));
+    run_screen(&record, &assessment, 0, Body::Drives(&[]), "last", &style);
+    let details = details_text(&record, &style);
+    assert!(details.contains("iB read, "), "{details}");
+    assert!(jobs_text(&record, &assessment, &style).contains(&format!("all {jobs} jobs")));
+    assert!(measurements_text(&record, &assessment, &style).contains("I/O errors"));
 }
 
 proptest! {

@@ -244,6 +244,21 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
     assert!(text.contains("Conditioning  not written"), "{text}");
 }
 
+/// A run that was interrupted before its first round, and one read from a document.
+#[test]
+fn unknown_threads_and_depths_are_said_to_be_unknown() {
+    let (mut record, rounds) = record("p", &[100.0]);
+    let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
+    let unknown = "threads not known · outstanding I/Os of each not known · ";
+    let workload = &mut record.measurements[0].workload;
+    (workload.numjobs, workload.iodepth) = (None, None);
+    let text = pts_text(&record, &plan, &[], &style(400));
+    assert!(text.contains(unknown), "{text}");
+    record.measurements[0].round = None;
+    let text = pts_text(&record, &plan, &[], &style(400));
+    assert!(text.contains(unknown) && !text.contains("data: random"), "{text}");
+}
+
 #[test]
 fn the_write_cache_state_comes_from_the_drive() {
     let (mut record, rounds) = record("p", &[100.0; 5]);

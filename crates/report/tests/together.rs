@@ -155,6 +155,22 @@ fn a_missing_node_is_named_and_a_single_one_has_its_rates() {
     assert!(text(&[]).starts_with("No run of these began at an agreed moment"));
 }
 
+/// `trimwrite` trims and writes, and a document may have fio's other name of `rw`.
+#[test]
+fn loads_of_several_directions_are_told_apart() {
+    for rw in ["trimwrite", "readwrite", "randrw"] {
+        let mut record = node(0, 1, (0, 5), 1000, &[5000; 99]);
+        let measurement = &mut record.measurements[0];
+        measurement.workload.rw = Some(rw.into());
+        let other = DirectionResult { direction: Direction::Write, ..measurement.total[0].clone() };
+        measurement.total.push(other);
+        let shown = text(&of(&[record]));
+        for direction in ["read", "write"] {
+            assert!(shown.contains(&format!("rand-read shared {direction} ")), "{rw}: {shown}");
+        }
+    }
+}
+
 #[test]
 fn documents_of_others_are_refused_or_harmless() {
     let fine: Value =

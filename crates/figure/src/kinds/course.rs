@@ -105,12 +105,12 @@ fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stret
             let beside = || run.iter().filter(|other| other.targets == of.targets);
             let began = beside().filter_map(|other| other.started_ns).min()?;
             let before = beside().filter(|other| other.started_ns < of.started_ns);
-            let written = before.map(bytes_written).sum::<u64>();
+            let written_bytes = before.map(|other| bytes_written(other) as f64).sum();
             (!one.result.series.windows().is_empty()).then(|| Stretch {
                 name: name(one, true),
                 one: *one,
-                start_ns: (of.started_ns.unwrap_or(began) - began) as f64,
-                written_bytes: written as f64,
+                start_ns: of.started_ns.unwrap_or(began).abs_diff(began) as f64,
+                written_bytes,
             })
         })
         .collect();

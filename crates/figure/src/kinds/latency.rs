@@ -130,7 +130,7 @@ fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
     for bin in bins.bins() {
         // The bin holds the percentiles from here to its last I/O.
         let beyond = n - below;
-        below += bin.count;
+        below = bin.count.saturating_add(below);
         let nines = (n as f64 / beyond as f64).log10();
         if nines > MOST_NINES {
             break;

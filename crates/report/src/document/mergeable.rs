@@ -60,8 +60,8 @@ fn seconds(series: &RateSeries, from_ns: u64) -> Vec<Stretch> {
         match all.last_mut() {
             Some(last) if next.end_ns() - last.start_ns <= LONGEST_NS => {
                 last.duration_ns = next.end_ns() - last.start_ns;
-                last.ios += ios;
-                last.bytes += bytes;
+                last.ios = last.ios.saturating_add(ios);
+                last.bytes = last.bytes.saturating_add(bytes);
             }
             _ => all.push(next),
         }

@@ -126,8 +126,7 @@ fn disk_words(disk: &DiskUse) -> Vec<String> {
         format!("{} ms in queue", disk.in_queue_ms),
         format!("busy {}", percent(disk.util_percent() / 100.0)),
     ];
-    let sectors = disk.read_sectors + disk.write_sectors;
-    if sectors > 0 {
+    if disk.read_sectors > 0 || disk.write_sectors > 0 {
         let bytes = |sectors: u64| Bytes(sectors.saturating_mul(512)).binary();
         let moved =
             format!("{} read, {} written", bytes(disk.read_sectors), bytes(disk.write_sectors));

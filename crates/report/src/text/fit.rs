@@ -160,7 +160,7 @@ fn within_cache(record: &RunRecord, profile: &Profile) -> Option<String> {
     let mut quantities = profile.quantities.iter().map(|one| (one.of.io, one.of.figure));
     quantities.find(|of| *of == (IoOf::Data(Direction::Write), FigureKind::Bandwidth))?;
     let written = record.measurements.iter().filter_map(|one| one.result(Direction::Write)?.bytes);
-    let written: u64 = written.sum();
+    let written = written.fold(0, u64::saturating_add);
     let device = record.measurements.iter().find_map(|one| one.conditions.device.as_deref());
     let target = record.run.targets.first()?;
     let device = device.unwrap_or_else(|| target.strip_prefix("/dev/").unwrap_or(target));

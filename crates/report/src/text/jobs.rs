@@ -207,7 +207,7 @@ fn cpu(of: &Measurement) -> Vec<String> {
         words.push("mean over threads".into());
         return words;
     }
-    let whole: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
+    let whole = of.total.iter().filter_map(|result| result.whole_ios).fold(0, u64::saturating_add);
     let elapsed_ns =
         of.account.as_ref().map_or(of.duration_ns.unwrap_or(0), |account| account.elapsed_ns);
     if whole > 0 && elapsed_ns > 0 {

@@ -386,7 +386,8 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     if !conditions.ranges.is_empty() {
         items.push("inside the written ranges".into());
     }
-    let errors: u64 = measurement.total.iter().filter_map(|result| result.errors).sum();
+    let errors = measurement.total.iter().filter_map(|result| result.errors);
+    let errors = errors.fold(0, u64::saturating_add);
     if errors > 0 {
         items.push(counted(errors as usize, "I/O error"));
     }

@@ -207,7 +207,7 @@ fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
     let written = |of: &Measurement| {
         of.result(Direction::Write).and_then(|one| one.whole_bytes.or(one.bytes))
     };
-    fills.filter_map(written).sum()
+    fills.filter_map(written).fold(0, u64::saturating_add)
 }
 
 /// Time of a preparation, and whether it completed.
@@ -269,7 +269,10 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
     let workloads = || measurements.iter().map(|of| &of.workload);
     let numbers = |of: &mut dyn Iterator<Item = Option<u32>>| {
         let known: BTreeSet<u32> = of.flatten().collect();
-        known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+        match known.is_empty() {
+            true => "not known".into(),
+            false => known.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        }
     };
     let mut items = vec![
         format!("threads {}", numbers(&mut workloads().map(|of| of.numjobs))),
@@ -295,7 +298,8 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
         false => format!("time per point {}", times.join(", ")),
     });
     let is_random = |of: &&Measurement| of.workload.options.contains_key("refill_buffers");
-    items.push(match measurements.iter().all(is_random) {
+    let is_known = !measurements.is_empty();
+    items.push(match is_known && measurements.iter().all(is_random) {
         true => "data: random, new for each write".into(),
         false => "data: as the options say".into(),
     });

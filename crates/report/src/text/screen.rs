@@ -145,7 +145,8 @@ fn headline(
     let clauses: Vec<String> = [clause, warnings(entries), skipped].into_iter().flatten().collect();
     let mut items = vec![clauses.join(", ")];
     items.extend(record.host().and_then(|host| host.hostname.value()).map(|name| clean(&name)));
-    let ns = record.run.ended_ns.and_then(|end| u64::try_from(end - record.run.started_ns).ok());
+    let took = record.run.ended_ns.map(|end| end.saturating_sub(record.run.started_ns));
+    let ns = took.and_then(|ns| u64::try_from(ns).ok());
     items.extend(ns.map(duration));
     let width = |items: &[String]| items.iter().map(|item| display_width(item) + 3).sum::<usize>();
     if items.len() > 2 && label.len() + width(&items) > style.width + 1 {

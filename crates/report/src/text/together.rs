@@ -3,6 +3,7 @@
 use iodyno_model::{Metric, format_count, format_duration_ns, rfc3339};
 
 use super::Style;
+use super::comparison::has_several_directions;
 use super::figure::{percentile_value, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
@@ -102,8 +103,12 @@ fn row(of: &Together, load: &LoadTogether) -> Vec<GridCell> {
 
 /// `rand-read nvme0n1`, and the direction if its `rw` has several.
 fn name(load: &LoadTogether) -> String {
-    let is_mixed = load.of.rw.as_deref().is_some_and(|rw| rw.contains("rw"));
-    let direction = is_mixed.then_some(load.of.direction.name());
+    let direction = load
+        .of
+        .rw
+        .as_deref()
+        .is_some_and(has_several_directions)
+        .then_some(load.of.direction.name());
     let target = load.target.as_deref();
     let words = [Some(load.of.measurement.as_str()), target, direction];
     words.into_iter().flatten().map(clean).collect::<Vec<_>>().join(" ")

@@ -29,7 +29,7 @@ pub(super) fn totals_text(record: &RunRecord, style: &Style) -> String {
 pub(crate) fn title(total: &GroupTotal, record: &RunRecord) -> String {
     let members = || total.members.iter().filter_map(|n| record.measurements.get(*n));
     let group = members().next().map_or(0, |of| of.group);
-    let jobs: u32 = members().map(|of| of.workload.numjobs.unwrap_or(1).max(1)).sum();
+    let jobs = members().map(|of| u64::from(of.workload.numjobs.unwrap_or(1).max(1))).sum::<u64>();
     match record.measurements.iter().any(|of| of.group != group) {
         true => format!("all {jobs} jobs of group {group}"),
         false => format!("all {jobs} jobs"),

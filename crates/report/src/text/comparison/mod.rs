@@ -122,6 +122,11 @@ fn sides(comparison: &Comparison, names: &[String], style: &Style) -> String {
     out
 }
 
+/// True if fio's `rw` has several directions, by any of its names: a document has it as written.
+pub(super) fn has_several_directions(rw: &str) -> bool {
+    ["rw", "readwrite", "trimwrite"].iter().any(|several| rw.contains(several))
+}
+
 /// Workload in one line: `rand-read on nvme0n1: randread 4 KiB, depth 64, 4 jobs`.
 pub fn workload_title(point: &Point) -> String {
     let workload = &point.workload;
@@ -147,9 +152,9 @@ pub fn workload_title(point: &Point) -> String {
     );
     let options = workload.options.iter();
     words.extend(options.map(|(name, value)| format!("{}={}", clean(name), clean(value))));
-    let reads =
-        workload.rw.as_deref().is_none_or(|rw| rw.contains("rw") || rw.contains("trimwrite"));
-    if reads || point.direction == Direction::Mixed {
+    if workload.rw.as_deref().is_none_or(has_several_directions)
+        || point.direction == Direction::Mixed
+    {
         words.push(format!("{}s", point.direction.name()).replace("mixeds", "all directions"));
     }
     let place = point.place.as_ref().map(|place| match place.as_slice() {
