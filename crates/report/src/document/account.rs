@@ -1,4 +1,4 @@
-//! What a job did besides moving data.
+//! Job statistics besides transferred data.
 
 use iodyno_model as model;
 use schemars::JsonSchema;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::measurement::Latency;
 
-/// What a job, or all clones of one, did besides moving data.
+/// Statistics of a job, or of all clones of one, besides transferred data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobStats {
-    /// With the bins of fsync's latencies (`sync_bins`), by which an application's bounds are judged.
+    /// Includes the bins of fsync latencies (`sync_bins`), used to judge an application's bounds.
     #[serde(flatten)]
     pub account: model::JobStats,
-    /// fsync and fdatasync; null: there were none.
+    /// Latency of fsync and fdatasync; null if there were none.
     pub sync: Option<Latency>,
 }
 

@@ -1,19 +1,19 @@
-//! A latency histogram in JSON.
+//! JSON form of a latency histogram.
 
 use iodyno_model::Histogram;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A latency histogram. Two are merged by adding the counts of equal bins.
+/// Latency histogram. To merge two, add the counts of equal bins.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Bins {
     /// Sum, ns.
     pub sum_ns: f64,
-    /// Smallest and largest latency, ns; null where the bins were derived from others.
+    /// Smallest and largest latency, ns; null if the bins were derived from others.
     pub range_ns: Option<(u64, u64)>,
-    /// Bins that are not empty, in ascending order: smallest latency of the bin, ns; count. A bin
-    /// is 1 ns wide below 128 ns, and 2^(n-6) ns from 2^n ns on: fio's bins.
+    /// Non-empty bins in ascending order: lower bound of the bin, ns; count. A bin is 1 ns wide
+    /// below 128 ns, and 2^(n-6) ns from 2^n ns on (fio's bins).
     #[serde(deserialize_with = "of_bins")]
     pub bins: Vec<(u64, u64)>,
 }
@@ -23,8 +23,8 @@ impl Bins {
         self.bins.is_empty()
     }
 
-    /// The histogram, which knows nothing of its values' squares. Extremes stand where its bins are,
-    /// whatever the document of another host claims.
+    /// Converts to a histogram, without a sum of squares. Minimum and maximum are clamped to the
+    /// first and last bin, whatever the document of another host claims.
     pub(crate) fn histogram(&self) -> Histogram {
         let bounds = |bin: Option<&(u64, u64)>| Some(Histogram::bounds(Histogram::index(bin?.0)));
         let mut histogram = Histogram::default();
@@ -40,7 +40,7 @@ impl Bins {
         histogram
     }
 
-    /// What is left without `part`, which is a part of it.
+    /// Returns the histogram less `part`, which it includes.
     pub(super) fn without(&self, part: &Self) -> Self {
         let mut parts = part.bins.iter().peekable();
         let left = |&(low_ns, count): &(u64, u64)| {
@@ -56,7 +56,8 @@ impl Bins {
     }
 }
 
-/// Bins that exist, in ascending order, whose counts add up.
+/// Deserializes bins; fails unless each is a bin of the histogram, in ascending order, and the
+/// counts add up without overflow.
 fn of_bins<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
     let bins = Vec::<(u64, u64)>::deserialize(from)?;
     let is_bin =

@@ -1,4 +1,4 @@
-//! Runs held against each other.
+//! Public document of a comparison of runs.
 
 use iodyno_judge::comparison::{self as judged, Alone, Differing, NotKnown, Outcome, Row};
 use iodyno_model::rfc3339;
@@ -7,87 +7,85 @@ use serde::Serialize;
 
 use super::run::Origin;
 
-/// Runs side by side: `iodyno.compare/1`. SI base units (bytes per second, per
-/// second, ns); what is unknown is null, never 0. Lists of sides are all in the
-/// order of `sides`.
+/// Comparison of runs: `iodyno.compare/1`. SI base units (bytes per second, per second, ns);
+/// unknown values are null, never 0. All lists of sides are in the order of `sides`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CompareDocument {
     /// `iodyno.compare/1`.
     pub schema: String,
-    /// What is compared.
+    /// Compared sides.
     pub sides: Vec<Side>,
-    /// Workloads that two sides or more have.
+    /// Workloads measured on at least two sides.
     pub rows: Vec<Row>,
-    /// Workloads that one side alone has.
+    /// Workloads measured on one side only.
     pub alone: Vec<Alone>,
-    /// What differs in the conditions.
+    /// Conditions that differ.
     pub differing: Vec<Differing>,
-    /// What is known of other sides, and not of this one.
+    /// Conditions unknown for one side but known for others.
     pub not_known: Vec<NotKnown>,
-    /// What came of the limits (`--fail-if`), for each row and side.
+    /// Result of each limit (`--fail-if`), for each row and side.
     pub limits: Vec<Limit>,
-    /// 0 nothing is beyond a limit, 1 something is, 3 a run was not ended or a measurement failed,
-    /// 4 a limit cannot be judged.
+    /// 0 no limit exceeded, 1 a limit exceeded, 3 a run did not finish or a measurement failed, 4 a
+    /// limit cannot be judged.
     pub exit_status: u8,
 }
 
-/// A run, or several that repeat the same. Runs are named here, and not repeated whole.
+/// A run, or several repetitions of one. Runs are only referenced, not included.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Side {
-    /// As it was named.
+    /// Label, as given by the user.
     pub label: String,
     /// Its runs.
     pub runs: Vec<Run>,
     /// Measurements that failed or were interrupted, compared or not.
     pub failed: usize,
-    /// An earlier side with the same run, an index; null: none.
+    /// Index of an earlier side with the same run; null: none.
     pub same_as: Option<usize>,
 }
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Run {
-    /// UUIDv7; of what was read from a file, made for this document.
+    /// UUIDv7; generated for this document if the run was read from a file.
     pub id: String,
     /// Name.
     pub name: String,
     /// Start, RFC 3339.
     pub started: String,
-    /// Where it came from.
+    /// Origin of the results.
     pub origin: Origin,
 }
 
-/// What came of a limit, which is written as it is typed.
+/// Result of a limit; the limit is in the syntax of `--fail-if`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Limit {
-    /// The limit: `iops < -5%`.
+    /// Limit: `iops < -5%`.
     pub limit: String,
-    /// Row, an index.
+    /// Index of the row.
     pub row: usize,
-    /// Side, an index.
+    /// Index of the side.
     pub side: usize,
-    /// What came of it.
+    /// Outcome.
     pub outcome: Ruling,
-    /// Why it cannot be judged; null: it can.
+    /// Reason why it cannot be judged; null if it can.
     pub why: Option<String>,
 }
 
-/// What came of a limit.
+/// Outcome of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// The difference is beyond it.
+    /// The difference exceeds the limit.
     Broken,
-    /// It is not.
+    /// The difference is within the limit.
     Kept,
-    /// It may be, but not beyond doubt.
+    /// The difference may exceed the limit, but this is not certain.
     NotShown,
-    /// It cannot be judged.
+    /// Cannot be judged.
     CannotTell,
 }
 
-/// The public document of a comparison. `exit_status` is the status that the
-/// command ends with.
+/// Builds the document of a comparison. `exit_status` is the exit status of the command.
 pub fn compare_document(
     comparison: &judged::Comparison,
     rulings: &[judged::Ruling],

@@ -1,38 +1,38 @@
-//! An NVMe drive.
+//! Public form of an NVMe drive.
 
 use iodyno_model as model;
 use iodyno_model::{Fact, LbaFormat, Temperature};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A page of a drive of which documents of earlier versions hold but a few figures.
+/// Reason given for a page of which documents of earlier versions hold only a few values.
 const NOT_HELD: &str = "not in the document that the run was read from";
 
-/// A drive: one NVMe controller and its namespaces. A fact that is unknown is
-/// null, and `unknown` says why. The model, and what follows from it.
+/// Drive: one NVMe controller and its namespaces, with derived values. A fact that is unknown is
+/// null, and `unknown` gives the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drive {
-    /// Without its namespaces, which have members of their own.
+    /// Drive without its namespaces, which are in `namespaces`.
     #[serde(flatten)]
     pub drive: model::Drive,
     /// Composite temperature, °C.
     pub temperature_c: Fact<f64>,
-    /// Warning level, °C.
+    /// Warning threshold, °C.
     pub temperature_warning_c: Option<f64>,
-    /// Critical level, °C.
+    /// Critical threshold, °C.
     pub temperature_critical_c: Option<f64>,
-    /// NVMe version that it states.
+    /// NVMe version reported by the drive.
     pub nvme_version: Fact<String>,
     /// Namespaces that are block devices.
     pub namespaces: Vec<Namespace>,
-    /// What it is used for, in words: mounts, arrays, volumes; empty: nothing that is known.
+    /// Uses in words: mounts, arrays, volumes; empty if none is known.
     pub used_by: Vec<String>,
 }
 
-/// A namespace: the model, and what follows from it.
+/// Namespace, with derived values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Namespace {
-    /// The namespace.
+    /// Namespace.
     #[serde(flatten)]
     pub namespace: model::Namespace,
     /// LBA format in use.
@@ -42,12 +42,12 @@ pub struct Namespace {
     /// Utilisation as the namespace reports it (NUSE), bytes; equal to the size where
     /// the drive does not track it.
     pub used_bytes: Option<u64>,
-    /// What reading a deallocated block gives (DLFEAT): 0, 255, or not reported.
+    /// Value of bytes read from a deallocated block (DLFEAT): 0, 255, or null if not reported.
     pub deallocated_reads_as: Option<u8>,
 }
 
 impl Drive {
-    /// The public form of a drive of `host`.
+    /// Builds the public form of a drive of `host`.
     pub(super) fn new(drive: &model::Drive, host: &model::Host) -> Self {
         let temperature = drive.temperature.get();
         Self {
@@ -61,7 +61,7 @@ impl Drive {
         }
     }
 
-    /// The drive; of a document of an earlier version, too.
+    /// Converts back to the model; also reads documents of earlier versions.
     pub(super) fn read(self) -> model::Drive {
         let mut drive = self.drive;
         drive.namespaces = self.namespaces.into_iter().map(Namespace::read).collect();
@@ -110,8 +110,8 @@ impl Namespace {
     }
 }
 
-/// A page that is unknown for the same reason as `figure` of it, or since a
-/// document does not hold all of it.
+/// Returns a page as unknown, for the same reason as its value `figure`, or because the document
+/// does not hold the whole page.
 fn not_held<T, U>(figure: Fact<T>) -> Fact<U> {
     figure.and_then(|_| Fact::Unreadable(NOT_HELD.into()))
 }

@@ -1,4 +1,4 @@
-//! The public document of what limits measurements.
+//! Public document of `explain`: the limits of measurements.
 
 use iodyno_judge::Ceiling;
 use iodyno_judge::limiter::{Answer, Explanation, Limiter, Next, Suspect};
@@ -6,70 +6,70 @@ use iodyno_model::{EarlierHeadroom, Estimate, Experiment, Metric};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What limits measurements.
+/// Limits of measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainDocument {
     /// `iodyno.explain/1`.
     pub schema: String,
-    /// The measurements that were explained.
+    /// Explained measurements.
     pub explained: Vec<Explained>,
-    /// What its drives took of a load in earlier runs that the store has.
+    /// Headroom of the drives in earlier runs in the store.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier_headroom: Vec<EarlierHeadroom>,
-    /// Exit status of the command: 0 all limiters are named, 3 something failed, 4 undecided or invalid.
+    /// Exit status of the command: 0 all limiters named, 3 a failure, 4 undecided or invalid.
     pub exit_status: u8,
 }
 
-/// A measurement explained.
+/// Explanation of one measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Explained {
-    /// Id of its run.
+    /// Id of the run.
     pub run: String,
-    /// Its name there.
+    /// Name of the measurement in the run.
     pub measurement: String,
-    /// Its targets.
+    /// Targets.
     pub targets: Vec<String>,
-    /// The workload in fio's options, as far as it is known.
+    /// Workload in fio's options, as far as known.
     pub workload: String,
-    /// What rates are counted in here: bytes or I/Os, per second.
+    /// Unit of the rates.
     pub unit: Unit,
-    /// Its rate over all directions; the mean where it was repeated.
+    /// Rate over all directions; the mean if it was repeated.
     pub rate: Option<Estimate>,
-    /// How often it was measured.
+    /// Number of repetitions.
     #[schemars(default = "once")]
     pub repetitions: usize,
     /// `VALID`, `QUALIFIED` or `INVALID`.
     pub validity: String,
-    /// Why it is not valid without reservation.
+    /// Reasons why it is not `VALID`.
     pub reasons: Vec<Reason>,
-    /// Whether the limiter is named, or what would decide.
+    /// Outcome.
     pub outcome: Outcome,
-    /// The limiter; null where it is not named.
+    /// Limiter; null if not named.
     pub limiter: Option<Limiter>,
-    /// The limiter is only probable: everything was measured once, which noise may have made.
+    /// True if the limiter is only probable: nothing was repeated, so it may be noise.
     #[schemars(default)]
     pub is_probable: bool,
-    /// Those between which the evidence does not decide.
+    /// Candidates between which the evidence does not decide.
     pub between: Vec<Limiter>,
-    /// The experiments that would decide.
+    /// Experiments that would decide.
     pub experiments: Vec<Experiment>,
-    /// What limits once the limiter is out of the way.
+    /// Next limiter, once this one is removed.
     pub behind: Option<Next>,
-    /// The answer in sentences.
+    /// Answer in sentences.
     pub sentence: String,
-    /// What to do.
+    /// Advice.
     pub advice: String,
-    /// What else is to be known.
+    /// Further remarks.
     pub notes: Vec<String>,
     /// Upper bounds, the lowest first.
     pub ceilings: Vec<Ceiling>,
-    /// What was measured with one thing changed.
+    /// Measurements that differ in a single condition.
     pub contrasts: Vec<Contrast>,
-    /// Everything that may have limited, and how it stands.
+    /// All possible limiters and their status.
     pub suspects: Vec<Suspect>,
 }
 
-/// What rates are counted in.
+/// Unit of rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -79,7 +79,7 @@ pub enum Unit {
     IosPerS,
 }
 
-/// How it came out.
+/// Outcome of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -89,39 +89,39 @@ pub enum Outcome {
     Undecided,
 }
 
-/// A reservation.
+/// Caveat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reason {
     /// Id of the rule.
     pub rule: String,
-    /// What it says.
+    /// Explanation.
     pub why: String,
 }
 
-/// A measurement that differs in a single respect.
+/// Measurement that differs in a single condition.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Contrast {
-    /// The respect, in words.
+    /// The condition, in words.
     pub change: String,
-    /// Id of its run.
+    /// Id of the run.
     pub run: String,
     /// Name of the measurement.
     pub measurement: String,
-    /// Its rate; the mean where it was repeated.
+    /// Rate; the mean if it was repeated.
     pub rate: Option<Estimate>,
-    /// How often it was measured.
+    /// Number of repetitions.
     #[schemars(default = "once")]
     pub repetitions: usize,
-    /// Its rate over that of the measurement that is explained.
+    /// Rate divided by that of the explained measurement.
     pub ratio: Option<Estimate>,
 }
 
-/// What earlier documents do not say.
+/// Default for documents of earlier versions, which lack `repetitions`.
 const fn once() -> usize {
     1
 }
 
-/// The document of what was explained.
+/// Builds the document of explanations.
 pub fn explain_document(
     explained: &[Explanation<'_>],
     earlier_headroom: Vec<EarlierHeadroom>,

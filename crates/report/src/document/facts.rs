@@ -1,5 +1,5 @@
-//! Facts in documents. The store keeps of each whether it was stated and why it is unknown; readers
-//! of a document find the value or null in its place, and reasons in `unknown` beside it.
+//! JSON form of facts. The store keeps for each fact whether it was stated and why it is unknown;
+//! readers of a document get the value or null instead, and the reasons in `unknown` beside it.
 
 use iodyno_model::Fact;
 use schemars::Schema;
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 const UNKNOWN: &str = "unknown";
 
-/// For `#[serde(with = "facts")]`: the model with its facts as a document has them.
+/// Serializes the model with its facts in document form, for `#[serde(with = "facts")]`.
 pub(super) fn serialize<T: Serialize, S: Serializer>(of: &T, to: S) -> Result<S::Ok, S::Error> {
     let mut value = serde_json::to_value(of).map_err(S::Error::custom)?;
     publish(&mut value);
     value.serialize(to)
 }
 
-/// The inverse of [`serialize`]; what was stated was read.
+/// Deserializes the document form; stated facts come back as read ones.
 pub(super) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
 where
     T: DeserializeOwned,
@@ -53,7 +53,7 @@ fn publish(value: &mut Value) {
     }
 }
 
-/// The name of an object's only member.
+/// Returns the name of an object's only member.
 fn tag(value: &Value) -> Option<&str> {
     let members = value.as_object().filter(|members| members.len() == 1)?;
     members.keys().next().map(String::as_str)
@@ -75,10 +75,10 @@ fn restore(value: &mut Value) {
     }
 }
 
-/// Schemas of the model with facts as documents have them: they may be missing, and their object has
+/// Adapts schemas of the model to facts in document form: not required, and their object has
 /// `unknown`.
 pub(super) fn describe(schema: &mut Schema) {
-    // Descriptions are the model's own, in which null has Rust's name.
+    // Descriptions come from the model, where null is called `None`.
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace("`None`", "null").replace("[`", "`").replace("`]", "`");
     }

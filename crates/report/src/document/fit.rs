@@ -1,61 +1,62 @@
-//! What an application needs beside what was measured of it, and the settings that follow.
+//! Public document of an application's requirements, its measured figures and derived settings.
 
 use iodyno_judge::fit::{fitted, is_valid, setting_text};
 use iodyno_model::{Assessment, Bound, Estimate, FigureOf, Kept, RunRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What came of an application's profile.
+/// Result of an application profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FitDocument {
-    /// The profile.
+    /// Name of the profile.
     pub profile: String,
-    /// The directory or device that was measured.
+    /// Measured directory or device.
     pub place: String,
-    /// Its quantities, the deciding ones first.
+    /// Quantities, the decisive ones first.
     pub quantities: Vec<FitQuantity>,
-    /// Settings of the application that follow.
+    /// Derived settings of the application.
     pub settings: Vec<FitSetting>,
-    /// What a reader has to know of the figures.
+    /// Notes on the figures.
     pub notes: Vec<String>,
 }
 
-/// A quantity as it was measured, and what it was held against.
+/// Measured quantity and its bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FitQuantity {
-    /// What it is to the application.
+    /// Meaning to the application.
     pub name: String,
-    /// Which figure of which job it is.
+    /// Job and figure that it is read from.
     pub of: FigureOf,
-    /// Over all rounds, I/Os per second, bytes per second or ns; null: not known well enough.
+    /// Estimate over all rounds, I/Os per second, bytes per second or ns; null: not known well
+    /// enough.
     pub estimate: Option<Estimate>,
-    /// The bounds.
+    /// Bounds.
     pub bounds: Vec<FitBound>,
 }
 
-/// A bound, with its source, and whether it is kept.
+/// Bound with its source and result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FitBound {
-    /// The bound.
+    /// Bound.
     #[serde(flatten)]
     pub bound: Bound,
-    /// By the whole interval of the quantity.
+    /// Whether the whole interval of the quantity is within the bound.
     pub kept: Kept,
 }
 
-/// A setting, which nobody applied.
+/// Recommended setting; iodyno does not apply it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FitSetting {
-    /// Its lines; null: a figure that it is made of is not known.
+    /// Lines of the setting; null if a figure that it needs is unknown.
     pub text: Option<String>,
-    /// Where they belong.
+    /// Where to put them.
     pub apply: String,
-    /// Why these, or which figure is not known.
+    /// Reason for the values, or the figure that is unknown.
     pub why: String,
 }
 
 impl FitDocument {
-    /// What came of the profile of a run; `None`: the run is of none.
+    /// Returns the result of the run's profile; `None` if the run has none.
     pub fn of(record: &RunRecord, assessment: &Assessment) -> Option<Self> {
         let profile = record.run.profile()?;
         let is_valid = is_valid(assessment);

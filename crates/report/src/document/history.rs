@@ -1,4 +1,4 @@
-//! What drives were put through.
+//! Public document of the states that drives were prepared to.
 
 use iodyno_model::{DriveState, Host};
 use schemars::JsonSchema;
@@ -6,30 +6,30 @@ use serde::Serialize;
 
 use crate::history::{Past, history};
 
-/// What `list --history --json` prints.
+/// Output of `list --history --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HistoryDocument {
     /// `iodyno.history/1`.
     pub schema: String,
-    /// One drive after the other, each in order of time.
+    /// States by drive, each drive's in order of time.
     pub states: Vec<PastState>,
 }
 
-/// A state that a preparation left a namespace in; what is not known is null.
+/// State in which a preparation left a namespace; unknown values are null.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PastState {
-    /// The state.
+    /// State.
     #[serde(flatten)]
     pub state: DriveState,
-    /// The name that it has on this host.
+    /// Current name on this host.
     pub name: Option<String>,
-    /// Bytes that were written in sequence.
+    /// Bytes written sequentially.
     pub filled_bytes: Option<u64>,
-    /// Bytes that hosts have written to the drive since, of its newest state.
+    /// Bytes that hosts have written to the drive since; only of its newest state.
     pub written_since_bytes: Option<u64>,
 }
 
-/// The document of `states` on `host`.
+/// Builds the document of `states` on `host`.
 pub fn history_document(states: &[DriveState], host: &Host) -> HistoryDocument {
     let past = |past: Past<'_>| PastState {
         state: past.state.clone(),

@@ -1,4 +1,4 @@
-//! The machine and its block devices.
+//! Public form of the machine and its block devices.
 
 use iodyno_model as model;
 use iodyno_model::{
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use super::drive::Drive;
 use super::link::Link;
 
-/// The machine. A fact that is unknown is null, and `unknown` says why.
+/// Machine. A fact that is unknown is null, and `unknown` gives the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// Without its drives and links, which stand beside it, and counters of one moment.
+    /// Host without drives and links, which are separate members, and without momentary counters.
     #[serde(flatten)]
     pub host: model::Host,
     /// Block devices.
     pub blocks: Vec<Block>,
 }
 
-/// A block device. Not the model's: what it is and what uses it are words as well, and its own
-/// number means something on its own machine only.
+/// Block device. Differs from the model: kind and uses are given in words as well, and the device
+/// number is omitted because it is valid on its own machine only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Kernel name.
@@ -32,48 +32,48 @@ pub struct Block {
     pub size_bytes: Fact<Bytes>,
     /// Model string.
     pub model: Fact<String>,
-    /// Block devices that it stands on.
+    /// Underlying block devices.
     pub stands_on: Vec<String>,
-    /// What uses it, in words; empty: nothing that is known.
+    /// Uses in words; empty if none is known.
     pub used_by: Vec<String>,
-    /// The same as values.
+    /// Uses as values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
-    /// Settings of its queue.
+    /// Queue settings.
     #[serde(flatten)]
     pub queue: Queue,
-    /// A SATA disk, whether an HBA translates for it or the kernel does.
+    /// True for a SATA disk, whether the HBA or the kernel translates.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sata: bool,
-    /// Where a partition begins on its disk, bytes.
+    /// Offset of a partition on its disk, bytes.
     pub start_bytes: Fact<Bytes>,
-    /// PCI address of the function that it is behind.
+    /// PCI address of the function that it is attached to.
     #[serde(default)]
     pub pci_function: Option<String>,
-    /// Of an md array how it lies on its members.
+    /// Layout of an md array on its members.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub array: Option<MdArray>,
-    /// Of a device-mapper device its name under /dev/mapper.
+    /// Name of a device-mapper device under /dev/mapper.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mapper_name: Option<String>,
-    /// Of a device-mapper device who owns it: `LVM`, `CRYPT`, `mpath`.
+    /// Owner of a device-mapper device: `LVM`, `CRYPT`, `mpath`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owner: Option<String>,
-    /// Of a device-mapper device its table.
+    /// Table of a device-mapper device.
     #[serde(skip_serializing_if = "Fact::is_absent")]
     pub table: Fact<Vec<MappedSegment>>,
-    /// The file system that is mounted on it.
+    /// Mounted file system.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file_system: Option<FileSystem>,
 }
 
-/// A mounted file system.
+/// Mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystem {
-    /// The file system.
+    /// File system.
     #[serde(flatten)]
     pub file_system: model::FileSystem,
-    /// Options that it is mounted with, as the kernel lists them.
+    /// Mount options, as the kernel lists them.
     #[serde(default)]
     pub mount_options: Option<String>,
 }
@@ -95,7 +95,7 @@ impl From<&model::Host> for Host {
 }
 
 impl Host {
-    /// The machine with the drives and links that stand beside it.
+    /// Converts back to the model, with the separate drives and links.
     pub(super) fn read(self, drives: Vec<Drive>, links: Vec<Link>) -> model::Host {
         model::Host {
             drives: drives.into_iter().map(Drive::read).collect(),
@@ -172,7 +172,7 @@ impl Block {
         }
     }
 
-    /// What uses it, by the words that are all that earlier documents have.
+    /// Parses a use from its words; earlier documents have nothing else.
     fn earlier_use(&self, words: &str) -> Use {
         let file_system = self.file_system.as_ref();
         match words.strip_prefix("mounted at ") {
@@ -186,7 +186,7 @@ impl Block {
         }
     }
 
-    /// What it is. Earlier documents say that of a layer in words alone.
+    /// Returns the kind of a stacked device. Earlier documents give it in words only.
     fn layer(&self) -> BlockKind {
         let words = self.kind.split_once(' ').map(|(first, rest)| (first, rest.to_owned()));
         let mapped = |name: &String, owner: Option<&str>| {

@@ -1,27 +1,27 @@
-//! PCIe links.
+//! Public form of PCIe links.
 
 use iodyno_model as model;
 use iodyno_model::{Aspm, Fact, LinkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A PCIe link between a port (towards the CPU) and a device (towards the drive): the model, and what
-/// follows from it.
+/// PCIe link between a port (towards the CPU) and a device (towards the drive), with derived
+/// values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
-    /// PCI address of its device end, by which drives and cards name it.
+    /// PCI address of its device end; drives and cards refer to it by this.
     pub name: String,
-    /// The link.
+    /// Link.
     #[serde(flatten)]
     pub link: model::Link,
-    /// What both ends are able to.
+    /// Fastest state that both ends support.
     pub able: Option<LinkState>,
-    /// Bytes of data per second that it carries towards memory as it is trained now.
+    /// Payload bandwidth towards memory in its current state, bytes per second.
     pub payload_bytes_per_s: Option<f64>,
-    /// Whether it may rest in L0s (Active State Power Management).
+    /// Whether it may enter L0s (Active State Power Management).
     #[serde(default)]
     pub aspm_l0s: Option<bool>,
-    /// Whether it may rest in L1.
+    /// Whether it may enter L1.
     pub aspm_l1: Fact<bool>,
 }
 
@@ -39,7 +39,7 @@ impl From<&model::Link> for Link {
 }
 
 impl Link {
-    /// The link; of a document of an earlier version, too.
+    /// Converts back to the model; also reads documents of earlier versions.
     pub(super) fn read(self) -> model::Link {
         let mut link = self.link;
         if let (Fact::Absent, Some(l0s)) = (&link.aspm, self.aspm_l0s) {

@@ -1,4 +1,4 @@
-//! A measurement: its I/O, its results and its conditions.
+//! Public form of a measurement: its workload, results and conditions.
 
 use std::collections::BTreeMap;
 
@@ -21,96 +21,96 @@ use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
 pub struct Measurement {
     /// Name of the step: `seq-read`, `rand-read`, `latency`.
     pub name: String,
-    /// What it is for; absent: it is measured for its own sake.
+    /// Purpose; absent for an ordinary measurement.
     #[serde(default, skip_serializing_if = "Purpose::is_measure")]
     pub purpose: Purpose,
-    /// Phase within the run: equal phase means at the same time.
+    /// Phase within the run; measurements of the same phase ran at the same time.
     pub phase: u32,
-    /// Which round of a plan in rounds, from 1; null: it is not one of a round.
+    /// Round of a plan in rounds, from 1; null: not part of a round.
     pub round: Option<u32>,
-    /// What is known of the I/O, in fio's option names; what is not known is absent.
+    /// Workload, in fio's option names; unknown options are absent.
     pub workload: Workload,
     /// Targets: block device names or paths.
     pub targets: Vec<String>,
     /// Start, RFC 3339; null: not known.
     pub started: Option<String>,
-    /// When its report was printed by the clock of its machine, whose time zone is not known:
-    /// `2017-12-28T00:16:42`; absent where it does not say.
+    /// Time at which its report was printed, by the machine's clock in an unknown time zone:
+    /// `2017-12-28T00:16:42`; absent if the report does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<String>,
     /// Length of the measured window, after warm-up, ns; null: not known.
     pub duration_ns: Option<u64>,
-    /// Warm-up that was cut off, ns.
+    /// Excluded warm-up, ns.
     pub warmup_ns: u64,
-    /// Who measured: `native 0.1.0`.
+    /// Tool that measured: `native 0.1.0`.
     pub source: String,
-    /// Why it ended.
+    /// Reason for the end.
     pub end: End,
-    /// How it failed; null unless `end` is `failed`.
+    /// Error; null unless `end` is `failed`.
     pub failure: Option<String>,
-    /// What kind of failure it was; absent unless `end` is `failed`.
+    /// Kind of error; absent unless `end` is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<model::Cause>,
-    /// Whether it says what it seems to say; null: not assessed.
+    /// Validity; null: not assessed.
     pub validity: Option<Validity>,
-    /// The reservations.
+    /// Caveats.
     pub reasons: Vec<Reason>,
     /// Results by direction.
     #[serde(flatten)]
     pub results: Results,
-    /// The same for each target, where there are several and they are known apart.
+    /// Results by target, if there are several and they are known separately.
     pub parts: Vec<Part>,
-    /// What it was taken under.
+    /// Conditions of the measurement.
     pub conditions: Conditions,
     /// CPU time.
     pub cpu: Option<CpuUse>,
-    /// What else its jobs did; null where nobody counted.
+    /// Other statistics of its jobs; null if not counted.
     pub account: Option<JobStats>,
-    /// What block devices did while all jobs of its report ran, as that states it.
+    /// Activity of block devices while all jobs of its report ran, as stated there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<Disk>,
-    /// What the data sheet states of the metric that is judged.
+    /// Data sheet claim for the judged metric.
     pub claim: Option<Claim>,
-    /// Upper bounds that are known.
+    /// Known upper bounds.
     pub ceilings: Vec<Ceiling>,
-    /// The verdict on each metric.
+    /// Verdicts by metric.
     pub verdicts: Vec<MetricVerdict>,
 }
 
-/// Why a measurement ended.
+/// Reason for the end of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The time that was fixed for it was over.
+    /// Its fixed time was over.
     Time,
     /// The interval was narrow enough.
     Precision,
-    /// The longest time was over before the interval was narrow enough.
+    /// Its maximum time was over before the interval was narrow enough.
     MaxTime,
-    /// All of the work was done.
+    /// All work was done.
     Done,
-    /// The user stopped it.
+    /// Stopped by the user.
     Interrupted,
-    /// It failed.
+    /// Failed.
     Failed,
 }
 
-/// Results of one target of several, or of one clone of a job.
+/// Results of one of several targets, or of one clone of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// Target; of a clone with several files, joined by `:`.
+    /// Target; several files of a clone are joined by `:`.
     pub target: String,
-    /// Which clone of the job (fio's numjobs), from 0; null where parts are targets.
+    /// Clone of the job (fio's numjobs), from 0; null if parts are targets.
     pub clone: Option<u32>,
     /// Results by direction.
     #[serde(flatten)]
     pub results: Results,
-    /// Why it could not go on, where it is it that failed.
+    /// Error, if this part failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// Results by direction; absent are those that did not occur.
+/// Results by direction; absent for directions without I/O.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
     /// Reads.
@@ -127,38 +127,38 @@ pub struct Results {
     pub mixed: Option<DirectionResult>,
 }
 
-/// Results of one direction in the measured window. Null is what is not known.
+/// Results of one direction in the measured window. Unknown values are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionResult {
     /// I/Os completed.
     pub ios: Option<u64>,
     /// Bytes moved.
     pub bytes: Option<u64>,
-    /// I/Os issued in all, warm-up included.
+    /// Total I/Os issued, warm-up included.
     pub whole_ios: Option<u64>,
-    /// Bytes issued in all, warm-up included.
+    /// Total bytes issued, warm-up included.
     pub whole_bytes: Option<u64>,
-    /// I/Os that failed, in all.
+    /// I/Os that failed, warm-up included.
     pub errors: Option<u64>,
-    /// I/Os that moved fewer bytes than they were asked to, in all.
+    /// I/Os that transferred fewer bytes than requested, warm-up included.
     pub short_ios: Option<u64>,
     /// I/Os per second.
     pub iops: Option<Estimate>,
     /// Bytes per second.
     pub bandwidth: Option<Estimate>,
-    /// Rates that fio sampled; absent where no report states any.
+    /// Rates sampled by fio; absent if the report has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<SampledRates>,
     /// Latencies, by fio's kinds; iodyno measures `total`, submission to completion.
     pub latency: Latencies,
-    /// The rate neither grew nor fell; null: it cannot be told.
+    /// Whether the rate was steady, without a trend; null: undecided.
     pub steady: Option<bool>,
-    /// The rate fluctuates as slowly as the measured window is long, or may: its intervals are of
-    /// that window only; null: it cannot be told.
+    /// Whether the rate fluctuates, or may fluctuate, as slowly as the measured window is long: its
+    /// intervals are then valid for that window only; null: undecided.
     #[serde(default)]
     pub slow: Option<bool>,
-    /// What adds up with the same of other nodes, exactly; absent of all but runs that began at an
-    /// agreed moment.
+    /// Results that add up exactly with those of other nodes; only of runs that began at an agreed
+    /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mergeable: Option<Mergeable>,
 }
@@ -166,38 +166,37 @@ pub struct DirectionResult {
 /// Latencies by kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
-    /// Until the submitting system call returned (fio's slat); absent where
-    /// it was not stamped for itself.
+    /// Until the submitting system call returned (fio's slat); absent if not timed separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submission: Option<Latency>,
-    /// From there to the completion (fio's clat).
+    /// From its return to the completion (fio's clat).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<Latency>,
-    /// From submission to completion; absent where none were recorded.
+    /// From submission to completion; absent if not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Latency>,
 }
 
-/// A distribution of latencies, ns.
+/// Latency distribution, ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Smallest, ns.
     pub min_ns: Option<u64>,
     /// Mean of all I/Os, ns.
     pub mean_ns: Option<f64>,
-    /// The mean with its interval, ns.
+    /// Mean with its interval, ns.
     pub mean: Option<Estimate>,
-    /// Largest, ns. It has no interval: it can only grow.
+    /// Largest, ns. Has no interval: it can only grow.
     pub max_ns: Option<u64>,
     /// Standard deviation, ns.
     pub stdev_ns: Option<f64>,
-    /// Percentiles with at least 30 I/Os beyond them, or as a report states them: percent, ns.
+    /// Percentiles with at least 30 I/Os beyond them, or as stated by a report: percent, ns.
     pub percentiles: BTreeMap<String, u64>,
-    /// Their order-statistic intervals, or what their rounding leaves open.
+    /// Order-statistic intervals of the percentiles, or the range left by rounding.
     pub percentile_intervals: Vec<PercentileInterval>,
 }
 
-/// The interval of a percentile.
+/// Interval of a percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentileInterval {
     /// Key in `percentiles`.
@@ -206,12 +205,12 @@ pub struct PercentileInterval {
     pub low_ns: u64,
     /// Upper end, ns.
     pub high_ns: u64,
-    /// Coverage, 0..1; null: it is what the rounding of a printed figure leaves open.
+    /// Coverage, 0..1; null: the range left by rounding of a printed value.
     pub level: Option<f64>,
 }
 
 impl Measurement {
-    /// The public form; `judged` is what it was judged to mean.
+    /// Builds the public form; `judged` is its judgement.
     pub(crate) fn new(
         measurement: &model::Measurement,
         judged: Option<&JudgedMeasurement>,
@@ -249,7 +248,7 @@ impl Measurement {
         }
     }
 
-    /// With what its results add up by, of `measurement`, of which it is the public form.
+    /// Adds the mergeable results of `measurement`, of which this is the public form.
     pub(crate) fn mergeable(mut self, measurement: &model::Measurement) -> Self {
         for of in &measurement.total {
             let result = match of.direction {
@@ -304,7 +303,7 @@ impl Results {
         }
     }
 
-    /// Those that occurred, in the order read, write, trim, mixed.
+    /// Iterates over the directions with I/O, in the order read, write, trim, mixed.
     pub(crate) fn each(&self) -> impl Iterator<Item = (Direction, &DirectionResult)> {
         let names = [Direction::Read, Direction::Write, Direction::Trim, Direction::Mixed];
         let known = names.into_iter().zip([&self.read, &self.write, &self.trim, &self.mixed]);
@@ -338,7 +337,7 @@ impl From<&model::DirectionResult> for DirectionResult {
 }
 
 impl Latency {
-    /// Of the bins where they are known, else as a report states it.
+    /// Summarises the bins if known, else takes the values stated by a report.
     fn of(result: &model::DirectionResult, kind: LatencyKind) -> Option<Self> {
         let mean = result.mean_of(kind);
         if let Some(bins) = result.bins(kind) {

@@ -1,4 +1,4 @@
-//! What a measurement's results add up by with those of other nodes, exactly.
+//! Exactly mergeable results of a measurement, for adding up those of several nodes.
 
 use iodyno_model::{DirectionResult, RateSeries};
 use schemars::JsonSchema;
@@ -7,20 +7,21 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bins::Bins;
 
-/// Stretches are gathered until they are this long, with a tenth of tolerance: intervals are never of exactly 100 ms.
+/// Stretches are extended up to this length; a tenth of it is tolerance, because intervals are
+/// never exactly 100 ms.
 const LONGEST_NS: u64 = 1_100_000_000;
 
-/// What one direction adds up by with the same of other nodes.
+/// Results of one direction that add up with those of other nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Mergeable {
     /// Latencies in the measured window, submission to completion.
     pub latency: Bins,
-    /// What was completed after the warm-up, by stretches of about a second, in order of time.
+    /// I/O completed after the warm-up, in stretches of about a second, in order of time.
     #[serde(deserialize_with = "in_order")]
     pub seconds: Vec<Stretch>,
 }
 
-/// What was completed in about a second; of more than an hour, in longer stretches.
+/// I/O completed in about a second; measurements of more than an hour have longer stretches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// Start, ns since the measurement's start.
@@ -41,8 +42,8 @@ impl Stretch {
 }
 
 impl Mergeable {
-    /// Of `result`, whose measurement has a warm-up of `warmup_ns`; `None`: of one that was read from a
-    /// document nothing of it is known.
+    /// Returns the mergeable form of `result`, whose measurement has a warm-up of `warmup_ns`;
+    /// `None` if it was read from a document, which does not hold it.
     pub(super) fn of(result: &DirectionResult, warmup_ns: u64) -> Option<Self> {
         let seconds = seconds(&result.series, warmup_ns);
         let mergeable = Self { latency: Bins::from(&result.latency), seconds };
@@ -50,7 +51,7 @@ impl Mergeable {
     }
 }
 
-/// What `series` has from `from_ns` on; nothing where it does not say how much that was.
+/// Groups `series` from `from_ns` on into stretches; empty if the series lacks I/Os or bytes.
 fn seconds(series: &RateSeries, from_ns: u64) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = Vec::new();
     for window in series.windows().iter().filter(|window| window.start_ns >= from_ns) {
@@ -69,7 +70,8 @@ fn seconds(series: &RateSeries, from_ns: u64) -> Vec<Stretch> {
     all
 }
 
-/// Stretches one behind the other, no more of them than are ever written.
+/// Deserializes stretches; fails unless they are in order, do not overlap, and are at most as many
+/// as are ever written.
 fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stretch>, D::Error> {
     let all = Vec::<Stretch>::deserialize(from)?;
     let is_behind = |pair: &[Stretch]| pair[0].end_ns() <= pair[1].start_ns;

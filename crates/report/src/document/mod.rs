@@ -1,6 +1,6 @@
-//! The public JSON documents: the model as it is, and beside it what follows from it. A type of
-//! their own have only what stands in another place or shape there, each with its reason. Their JSON
-//! schemas stand in docs/schema and are compared in a test.
+//! Public JSON documents: the model plus derived values. Only what differs from the model in place
+//! or shape has types of its own, each with its reason. The JSON schemas are in docs/schema and
+//! checked by a test.
 
 pub mod account;
 pub mod bins;
@@ -42,7 +42,7 @@ pub use top::{TopDocument, TopDrive, TopRates};
 pub use trace::{ModelDocument, TraceDocument};
 pub use tree::{TreeDocument, tree_document};
 
-/// The JSON schemas by file name: `iodyno.run.2.json`, ….
+/// Returns the JSON schemas by file name: `iodyno.run.2.json`, ….
 pub fn schemas() -> Vec<(&'static str, Value)> {
     fn schema<T: JsonSchema>() -> Value {
         let facts = schemars::transform::RecursiveTransform(facts::describe);

@@ -1,4 +1,4 @@
-//! What fio's reports state beside rates and latencies, and what groups of jobs came to.
+//! Disk statistics from fio's reports, and totals of job groups.
 
 use iodyno_model as model;
 use iodyno_model::DiskUse;
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use super::measurement::Results;
 
-/// What a block device did while all jobs of a report ran.
+/// Activity of a block device while all jobs of a report ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disk {
-    /// What it did; sectors are 0 also where the report has none (before fio 3.36).
+    /// Disk statistics; sectors are also 0 if the report has none (before fio 3.36).
     #[serde(flatten)]
     pub did: DiskUse,
     /// Share of the time with I/O in flight, 0..1.
     pub busy: Option<f64>,
 }
 
-/// What several jobs that ran at the same time came to.
+/// Total of several jobs that ran at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTotal {
-    /// Which of `measurements` they are, from 0.
+    /// Indices into `measurements`, from 0.
     pub members: Vec<usize>,
-    /// From the first one's start to the last one's end, ns; null: not known.
+    /// From the first start to the last end, ns; null: not known.
     pub duration_ns: Option<u64>,
     /// Results by direction.
     #[serde(flatten)]
@@ -36,7 +36,7 @@ impl From<&DiskUse> for Disk {
 }
 
 impl Disk {
-    /// Earlier documents have the share alone.
+    /// Converts back to the model. Earlier documents have only the share.
     pub(super) fn read(&self) -> DiskUse {
         const SECOND_NS: u64 = 1_000_000_000;
         let mut did = self.did.clone();

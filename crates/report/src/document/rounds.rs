@@ -1,58 +1,58 @@
-//! Rounds: whether a drive came to its steady state, in numbers.
+//! Public form of rounds: progress towards steady state, in numbers.
 
 use iodyno_judge::{Convergence, Track, limits};
 use iodyno_model::{self as model, Metric, RunRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far the rounds on a target came (SNIA PTS 2.0.2, 2.1.24).
+/// Progress of a target towards steady state (SNIA PTS 2.0.2, 2.1.24).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRounds {
     /// Target.
     pub target: String,
-    /// The round in which steady state was reached; null: it was not.
+    /// Round in which steady state was reached; null: not reached.
     pub steady_in: Option<u32>,
-    /// First and last round of the window; null: there are too few.
+    /// First and last round of the measurement window; null: too few rounds.
     pub window: Option<(u32, u32)>,
-    /// How often the tested range was written over by the end of the last round;
-    /// null: its size is not known.
+    /// Number of times the tested range had been overwritten by the end of the last round; null:
+    /// its size is not known.
     pub written_times: Option<f64>,
-    /// What is tracked.
+    /// Tracked figures.
     pub tracked: Vec<TrackedFigure>,
 }
 
-/// A tracked figure over the rounds, in SI units (per second; latencies in ns).
+/// Tracked figure by round, in SI units (per second; latencies in ns).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrackedFigure {
     /// Name of the point.
     pub point: String,
-    /// Which figure of it, over all directions.
+    /// Metric of the point, over all directions.
     pub metric: Metric,
-    /// Its value in each round; null: not measured, or it failed.
+    /// Value in each round; null: not measured, or failed.
     pub values: Vec<Option<f64>>,
-    /// Of the window; null: there is none.
+    /// Statistics of the window; null: no window.
     pub window: Option<TrackedWindow>,
 }
 
-/// What the values of the window say.
+/// Statistics of the values in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrackedWindow {
-    /// Their mean.
+    /// Mean.
     pub average: f64,
-    /// Greatest less smallest of them, in percent of the average.
+    /// Range (largest minus smallest), in percent of the average.
     pub excursion_percent: f64,
-    /// Rise or fall of the best line over the window, in percent of the average.
+    /// Change of the linear fit over the window, in percent of the average.
     pub slope_percent: f64,
-    /// Where that line stands in the window's first round.
+    /// Value of the linear fit in the window's first round.
     pub fit_first: f64,
-    /// Its slope, by the round.
+    /// Slope of the linear fit, per round.
     pub fit_slope: f64,
-    /// Both keep to what was asked for.
+    /// True if range and slope are within the plan's limits.
     pub steady: bool,
 }
 
 impl TargetRounds {
-    /// For each target of a run.
+    /// Returns the rounds of each target of a run.
     pub fn of(asked: &model::Rounds, record: &RunRecord) -> Vec<Self> {
         let of_target = |(targets, found): (&[String], Convergence)| Self {
             target: targets.join(" "),

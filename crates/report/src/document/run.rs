@@ -1,4 +1,4 @@
-//! The documents: a run, a list of drives, a list of runs, a list of rules.
+//! Public documents: a run, a list of drives, a list of runs, a list of rules.
 
 use iodyno_model as model;
 use iodyno_model::{
@@ -20,16 +20,16 @@ use super::rounds::TargetRounds;
 use super::verdict::{RuleReport, Subject};
 use crate::text::totals::totals_of;
 
-/// A run with all that was measured and judged: `iodyno.run/2`. SI base units
-/// (bytes, ns, per second); what is unknown is null or absent, never 0.
+/// Run with all of its measurements and judgements: `iodyno.run/2`. SI base units (bytes, ns, per
+/// second); unknown values are null or absent, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
     /// `iodyno.run/2`.
     pub schema: String,
-    /// What it was.
+    /// Identity, time and origin of the run.
     #[serde(flatten)]
     pub head: RunHead,
-    /// The machine at the start; null where nothing of it is known.
+    /// Machine at the start; null if nothing is known of it.
     #[serde(with = "facts")]
     #[schemars(with = "Option<Host>")]
     pub host: Option<Host>,
@@ -41,48 +41,48 @@ pub struct RunDocument {
     #[serde(with = "facts")]
     #[schemars(with = "Vec<Link>")]
     pub links: Vec<Link>,
-    /// The plan that was carried out.
+    /// Executed plan.
     pub plan: Plan,
-    /// What it was asked about; absent of earlier versions: the machine.
+    /// Scope; absent in earlier versions: the machine.
     #[serde(default)]
     pub scope: Scope,
-    /// Targets that were asked for.
+    /// Requested targets.
     pub targets: Vec<String>,
     /// Measurements, in order of time.
     pub measurements: Vec<Measurement>,
-    /// What jobs that ran at the same time came to together; absent where no group has several.
+    /// Totals of jobs that ran at the same time; absent if no group has several jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group_totals: Vec<GroupTotal>,
-    /// How far the rounds of a plan in rounds came, by target; absent of other plans.
+    /// Progress of a plan in rounds, by target; absent for other plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Vec<TargetRounds>>,
-    /// What the measurements of a sweep say beyond themselves; absent of what is none.
+    /// Predictions from the measurements of a sweep; absent for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outlook: Option<Predictions>,
-    /// What its drives took of a load in earlier runs that the store has; absent of all but `check`.
+    /// Headroom of the drives in earlier runs in the store; only with `check`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_headroom: Vec<EarlierHeadroom>,
-    /// What an application needs beside what was measured; absent of all but `iodyno fit`.
+    /// Requirements of an application and their results; only with `iodyno fit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitDocument>,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
-    /// What came of each rule.
+    /// Results of the rules.
     pub rules: Vec<RuleReport>,
     /// Version of the rules.
     pub ruleset: String,
-    /// What was asked for and not done.
+    /// Requested but not done.
     pub skipped: Vec<Skipped>,
-    /// The verdict on each drive or target.
+    /// Verdict on each drive or target.
     pub subjects: Vec<Subject>,
-    /// The verdict on the whole.
+    /// Overall verdict.
     pub verdict: Verdict,
-    /// 0 passed, 1 a FAIL, 2 bad usage or unusable target, 3 interrupted or a measurement
-    /// failed, 4 something asked could not be judged.
+    /// 0 passed, 1 a FAIL, 2 bad usage or unusable target, 3 interrupted or a measurement failed, 4
+    /// something requested could not be judged.
     pub exit_status: u8,
 }
 
-/// What a run was, when, and how it came to be.
+/// Identity, time and origin of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunHead {
     /// UUIDv7.
@@ -91,31 +91,31 @@ pub struct RunHead {
     pub name: String,
     /// The command as it was typed.
     pub command: String,
-    /// How far it got.
+    /// State of the run.
     pub state: RunState,
     /// Start, RFC 3339.
     pub started: String,
-    /// End, RFC 3339; null: not ended.
+    /// End, RFC 3339; null: not finished.
     pub ended: Option<String>,
-    /// Version of iodyno that wrote it.
+    /// iodyno version that wrote it.
     pub writer: String,
-    /// Where it came from.
+    /// Origin of the results.
     pub origin: Origin,
-    /// What it was a step of; absent of all but `iodyno accept`.
+    /// Step of an acceptance; only with `iodyno accept`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<model::Accepted>,
 }
 
-/// Where a run came from.
+/// Origin of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
-    /// How it came to be.
+    /// Kind of origin.
     pub kind: OriginKind,
-    /// What it was imported from; null unless it was.
+    /// Source of an import; null if not imported.
     pub from: Option<String>,
 }
 
-/// How a run came to be.
+/// Kind of origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OriginKind {
@@ -123,31 +123,31 @@ pub enum OriginKind {
     Measured,
     /// Measured on a simulated drive.
     Simulated,
-    /// Read from somebody's output.
+    /// Imported from the output of another tool.
     Imported,
 }
 
-/// A plan.
+/// Plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// What kind of run it is; absent of earlier versions.
+    /// Kind of run; absent in earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<RunKind>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its text, TOML.
+    /// TOML text.
     pub toml: String,
-    /// Its rounds; absent of other plans.
+    /// Rounds; absent for other plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<RoundsPlan>,
 }
 
-/// The drives of a machine: `iodyno.list/1`.
+/// Drives of a machine: `iodyno.list/1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListDocument {
     /// `iodyno.list/1`.
     pub schema: String,
-    /// The machine.
+    /// Machine.
     #[serde(with = "facts")]
     #[schemars(with = "Host")]
     pub host: Host,
@@ -161,49 +161,48 @@ pub struct ListDocument {
     pub links: Vec<Link>,
 }
 
-/// The runs of a store, newest first: `iodyno.runs/1`.
+/// Runs of a store, newest first: `iodyno.runs/1`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunsDocument {
     /// `iodyno.runs/1`.
     pub schema: String,
-    /// The runs.
+    /// Runs.
     pub runs: Vec<RunSummary>,
 }
 
-/// A run in a list.
+/// Run in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
-    /// What it was.
+    /// Identity, time and origin.
     #[serde(flatten)]
     pub head: RunHead,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
-    /// Targets that were asked for.
+    /// Requested targets.
     pub targets: Vec<String>,
 }
 
-/// The rules: `iodyno.rules/1`.
+/// Rules: `iodyno.rules/1`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RulesDocument {
     /// `iodyno.rules/1`.
     pub schema: String,
-    /// The rules, in the order in which they are applied.
+    /// Rules, in the order in which they are applied.
     pub rules: Vec<Rule>,
 }
 
-/// A rule.
+/// Rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// Id.
     pub id: String,
-    /// The worst that it can find.
+    /// Worst severity of its findings.
     pub severity: Severity,
-    /// What it looks at, in a sentence.
+    /// One sentence on its subject.
     pub summary: String,
 }
 
-/// The public document of a run and what it was judged to mean.
-/// `exit_status` is the status that the command ends with.
+/// Builds the document of a run and its judgement. `exit_status` is the exit status of the command.
 pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8) -> RunDocument {
     let run = &record.run;
     let host = record.host();
@@ -246,7 +245,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
     }
 }
 
-/// The public document of a machine's drives.
+/// Builds the document of a machine's drives.
 pub fn list_document(host: &model::Host) -> ListDocument {
     ListDocument {
         schema: "iodyno.list/1".into(),
@@ -256,7 +255,7 @@ pub fn list_document(host: &model::Host) -> ListDocument {
     }
 }
 
-/// The public document of a store's runs, in the order given.
+/// Builds the document of a store's runs, in the order given.
 pub fn runs_document(runs: &[model::Run]) -> RunsDocument {
     RunsDocument {
         schema: "iodyno.runs/1".into(),
@@ -271,7 +270,7 @@ pub fn runs_document(runs: &[model::Run]) -> RunsDocument {
     }
 }
 
-/// The public document of rules: (id, worst severity, summary), in the order given.
+/// Builds the document of rules: (id, worst severity, summary), in the order given.
 pub fn rules_document<'a>(
     rules: impl IntoIterator<Item = (&'a str, model::Severity, &'a str)>,
 ) -> RulesDocument {

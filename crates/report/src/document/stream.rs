@@ -1,4 +1,4 @@
-//! The lines of a stream: what is measured, second by second, while it goes on.
+//! Records of a stream: results second by second, during the measurement.
 
 use iodyno_model::{self as model, Direction, PerDirection, Run, RunState, rfc3339};
 use schemars::JsonSchema;
@@ -8,31 +8,31 @@ use super::bins::Bins;
 use super::measurement::Measurement;
 use super::run::Origin;
 
-/// The schema that the first line of a run names.
+/// Schema named in the first line of a run.
 const STREAM_SCHEMA: &str = "iodyno.stream/1";
 
-/// A line of a stream: `iodyno.stream/1`. SI base units (bytes, ns).
+/// Line of a stream: `iodyno.stream/1`. SI base units (bytes, ns).
 ///
-/// Over all seconds of a measurement, what has the state `measured` adds up to its result and its
-/// `warm_up`, exactly: I/Os, bytes, and each bin of the latencies.
+/// Over all seconds of a measurement, I/O with the state `measured` adds up exactly to its result
+/// and its `warm_up`: I/Os, bytes, and each bin of the latencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamRecord {
-    /// A run begins.
+    /// Start of a run.
     RunStart(RunStart),
-    /// A measurement begins, or a trial of the search for the queue depth.
+    /// Start of a measurement, or of a trial in the search for the queue depth.
     MeasurementStart(MeasurementStart),
-    /// What was completed in about a second.
+    /// I/O completed in about a second.
     Second(Second),
-    /// A measurement is over.
+    /// End of a measurement.
     MeasurementEnd(Box<MeasurementEnd>),
-    /// Lines that should stand here are missing: they were read too slowly.
+    /// Lines are missing here because the reader was too slow.
     Dropped(Dropped),
-    /// A run is over.
+    /// End of a run.
     RunEnd(RunEnd),
 }
 
-/// A run that begins.
+/// Start of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunStart {
     /// `iodyno.stream/1`.
@@ -43,44 +43,44 @@ pub struct RunStart {
     pub name: String,
     /// The command as it was typed.
     pub command: String,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan: String,
-    /// Version of iodyno.
+    /// iodyno version.
     pub writer: String,
-    /// Where the results come from.
+    /// Origin of the results.
     pub origin: Origin,
     /// Start, RFC 3339.
     pub started: String,
     /// Host name; null: not known.
     pub host: Option<String>,
-    /// Targets that were asked for.
+    /// Requested targets.
     pub targets: Vec<String>,
 }
 
-/// A measurement that begins.
+/// Start of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurementStart {
-    /// Its number in the stream, from 1.
+    /// Number in the stream, from 1.
     pub measurement: u32,
     /// Name of the step or job.
     pub name: String,
-    /// Phase within the run: equal phase means at the same time.
+    /// Phase within the run; measurements of the same phase run at the same time.
     pub phase: u32,
-    /// I/Os kept outstanding, where it is a trial: it has no end of its own, and is no result.
+    /// Queue depth of a trial. A trial has no end record, and is no result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trial: Option<u32>,
     /// Start, RFC 3339.
     pub started: String,
     /// Targets.
     pub targets: Vec<String>,
-    /// The I/O, in fio's option names.
+    /// Workload, in fio's option names.
     pub workload: model::Workload,
 }
 
-/// What was completed in about a second: of all jobs that ran at the same time.
+/// I/O completed in about a second, by all jobs running at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
-    /// When it was over, seconds since 1970 UTC.
+    /// End, seconds since 1970 UTC.
     pub time_s: f64,
     /// Start, ns since the start of the phase.
     pub start_ns: u64,
@@ -94,39 +94,39 @@ pub struct Second {
     pub jobs: Vec<JobSecond>,
 }
 
-/// What a job did on a target in a second; clones of one job together.
+/// I/O of a job on a target in a second; clones of a job are combined.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobSecond {
-    /// The measurement that it belongs to; null: it goes on beside what is measured.
+    /// Number of its measurement; null: background I/O that is not measured.
     pub measurement: Option<u32>,
     /// Name of the job.
     pub job: String,
     /// Target; several are joined by `:`.
     pub target: String,
-    /// Whether it counts.
+    /// Whether it is in the result.
     pub state: State,
-    /// What was done.
+    /// Completed I/O.
     #[serde(flatten)]
     pub done: Directions,
 }
 
-/// Whether I/O counts.
+/// Whether I/O is in the result.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Within the job's `ramp_time`: not in the result.
+    /// During the job's `ramp_time`: not in the result.
     Ramp,
     /// In the result, unless it belongs to the `warm_up`.
     Measured,
-    /// After the end of a measurement of rates, when no more I/O was submitted: not in the result.
+    /// After a measurement of rates ended, when no more I/O was submitted: not in the result.
     Drain,
-    /// The process did not run (stopped, machine asleep): not in the result.
+    /// The process did not run (stopped, or machine asleep): not in the result.
     Lapse,
 }
 
-/// I/O of each direction that occurred.
+/// I/O by direction; absent for directions without any.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Directions {
     /// Reads.
@@ -154,41 +154,41 @@ pub struct Done {
     pub latency: Bins,
 }
 
-/// A measurement that is over.
+/// End of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurementEnd {
-    /// Its number in the stream.
+    /// Number in the stream.
     pub measurement: u32,
-    /// The final result, as in the document of the run, but not judged.
+    /// Final result, as in the run document, but without verdicts.
     pub result: Measurement,
-    /// What is in the result, with the latencies in bins; `errors` are those of all of it.
+    /// I/O in the result, with latencies in bins; `errors` are those of the whole measurement.
     pub measured: Directions,
-    /// What was measured before the result's window: found to be warm-up at the end.
+    /// I/O measured before the window of the result, found to be warm-up at the end.
     pub warm_up: Directions,
 }
 
-/// Lines that are missing.
+/// Missing lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dropped {
-    /// Seconds.
+    /// Missing `second` lines.
     pub seconds: u64,
-    /// Starts and ends.
+    /// Missing starts and ends.
     pub others: u64,
 }
 
-/// A run that is over.
+/// End of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunEnd {
     /// UUIDv7.
     pub id: String,
-    /// How far it got.
+    /// State of the run.
     pub state: RunState,
     /// End, RFC 3339.
     pub ended: String,
 }
 
 impl RunStart {
-    /// Of `run` on a host of this name.
+    /// Builds the start of `run` on a host of this name.
     pub fn new(run: &Run, host: Option<String>) -> Self {
         Self {
             schema: STREAM_SCHEMA.into(),
@@ -206,7 +206,7 @@ impl RunStart {
 }
 
 impl MeasurementEnd {
-    /// Of the measurement of this number, whose seconds came to `counted`.
+    /// Builds the end of the measurement with this number; `counted` is the total of its seconds.
     pub fn new(
         number: u32,
         measurement: &model::Measurement,
@@ -240,7 +240,7 @@ impl MeasurementEnd {
 }
 
 impl Directions {
-    /// What `of` gives of each direction.
+    /// Calls `of` for each direction.
     pub fn each(of: impl Fn(Direction) -> Option<Done>) -> Self {
         Self { read: of(Direction::Read), write: of(Direction::Write), trim: of(Direction::Trim) }
     }

@@ -1,23 +1,23 @@
-//! What drives do right now.
+//! Current activity of drives.
 
 use iodyno_model::DiskStats;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `top --once --json` prints.
+/// Output of `top --once --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TopDocument {
     /// `iodyno.top/1`.
     pub schema: String,
-    /// When the interval ended, RFC 3339.
+    /// End of the interval, RFC 3339.
     pub taken: String,
     /// Length of the interval, s.
     pub interval_s: f64,
-    /// The drives, in the order of their names.
+    /// Drives, in order of name.
     pub drives: Vec<TopDrive>,
 }
 
-/// A drive in an interval; what is not known is null.
+/// Activity of a drive in an interval; unknown values are null.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct TopDrive {
     /// Block device, `nvme0n1`.
@@ -30,25 +30,26 @@ pub struct TopDrive {
     pub read: TopRates,
     /// Writes.
     pub write: TopRates,
-    /// I/Os in flight, on average.
+    /// Mean number of I/Os in flight.
     pub queue: f64,
     /// Share of the time with I/O in flight, 0 to 1.
     pub utilisation: f64,
     /// Composite temperature, °C.
     pub temperature_c: Option<f64>,
-    /// It may sleep, so it was not asked.
+    /// True if it may be asleep, so its health was not read.
     pub asleep: bool,
-    /// It throttled for heat since `top` began; null until it was asked twice, so with `--once`.
+    /// Whether it throttled thermally since `top` started; null until read twice, so always with
+    /// `--once`.
     pub throttled: Option<bool>,
-    /// Media errors, and uncorrectable errors of its link, since `top` began.
+    /// Media errors and uncorrectable link errors since `top` started.
     pub errors: Option<u64>,
-    /// Its link as it is trained, `Gen4 x4`.
+    /// Current state of its link, `Gen4 x4`.
     pub link: Option<String>,
-    /// The link is slower than both of its ends could be.
+    /// True if the link is slower than both ends support.
     pub link_degraded: Option<bool>,
 }
 
-/// One direction.
+/// Rates of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct TopRates {
     /// I/Os per second.
@@ -60,7 +61,8 @@ pub struct TopRates {
 }
 
 impl TopDrive {
-    /// Of a device, between two readings of its counters; nothing where they went back.
+    /// Computes the rates of a device from two readings of its counters; a counter that went back
+    /// counts as 0.
     pub fn between(before: &DiskStats, after: &DiskStats, seconds: f64) -> Self {
         let rates = |ios: [u64; 2], bytes: [u64; 2], ms: [u64; 2]| {
             let [ios, bytes, ms] =
@@ -110,7 +112,7 @@ mod tests {
         let read = TopRates { iops: 1000.0, bytes_per_s: 4_096_000.0, latency_ns: Some(200_000.0) };
         assert_eq!((found.read, found.write), (read, TopRates::default()));
         assert_eq!((found.utilisation, found.queue), (0.75, 0.4));
-        // A device that was replaced begins anew.
+        // A replaced device starts again from 0.
         let back = TopDrive::between(&after, &before, 2.0);
         assert_eq!((back.read.iops, back.read.latency_ns, back.queue), (0.0, None, 0.0));
     }

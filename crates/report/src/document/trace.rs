@@ -1,47 +1,47 @@
-//! What a trace holds, and how like a model is to it.
+//! Summary of a trace, and similarity of a model to it.
 
 use iodyno_model::{ModelLikeness, TraceSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `show` prints of a trace and `record --summary` writes.
+/// Output of `show` for a trace, and of `record --summary`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TraceDocument {
     /// `iodyno.trace-summary/1`.
     pub schema: String,
-    /// What it holds.
+    /// Summary.
     pub trace: TraceSummary,
 }
 
 impl TraceDocument {
-    /// Its name and version.
+    /// Name and version of the schema.
     pub const SCHEMA: &str = "iodyno.trace-summary/1";
 
-    /// Of a summary.
+    /// Wraps a summary.
     pub fn new(trace: TraceSummary) -> Self {
         Self { schema: Self::SCHEMA.into(), trace }
     }
 }
 
-/// What `model` prints.
+/// Output of `model`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelDocument {
     /// `iodyno.trace-model/1`.
     pub schema: String,
-    /// How like the model is to the trace.
+    /// Similarity of the model to the trace.
     pub likeness: ModelLikeness,
-    /// Features that differ by too much.
+    /// Features that differ too much.
     pub misses: Vec<String>,
-    /// Events that the kernel dropped while the trace was recorded: I/Os are missing.
+    /// Events dropped by the kernel while the trace was recorded: I/Os are missing.
     pub lost: u64,
-    /// Blocks or lines of the trace that could not be read: I/Os are missing.
+    /// Unreadable blocks or lines of the trace: I/Os are missing.
     pub damaged: u64,
-    /// The recording was cut off.
+    /// True if the recording was cut off.
     pub is_cut: bool,
 }
 
 impl ModelDocument {
-    /// Of what was compared, and what its trace lacks.
+    /// Combines the comparison with the gaps of its trace.
     pub fn new(likeness: ModelLikeness, trace: &TraceSummary) -> Self {
         let misses = crate::text::model_misses(&likeness);
         let TraceSummary { lost, damaged, is_cut, .. } = *trace;

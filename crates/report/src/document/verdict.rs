@@ -1,5 +1,5 @@
-//! What was judged, where the document is not as the model: of a measurement's metrics it has
-//! claims, ceilings and verdicts one beside the other, and each finding once.
+//! Public form of judgements, where it differs from the model: claims, ceilings and verdicts of a
+//! measurement are separate lists, and each finding occurs once.
 
 use iodyno_model as model;
 use iodyno_model::{
@@ -8,12 +8,12 @@ use iodyno_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a data sheet states.
+/// Claim of a data sheet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
-    /// What it is a figure of.
+    /// Metric.
     pub metric: Metric,
-    /// What is stated.
+    /// Claimed figure.
     #[serde(flatten)]
     pub figure: ClaimFigure,
 }
@@ -21,81 +21,81 @@ pub struct Claim {
 /// An upper bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// What it bounds.
+    /// Metric.
     pub metric: Metric,
-    /// The bound in the metric's unit.
+    /// Bound, in the metric's unit.
     pub value: f64,
-    /// What sets it.
+    /// What sets the bound.
     pub by: String,
 }
 
-/// The verdict on one metric.
+/// Verdict on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricVerdict {
-    /// What is judged.
+    /// Metric.
     pub metric: Metric,
-    /// The verdict.
+    /// Verdict.
     pub verdict: Verdict,
-    /// What it stands on, in words.
+    /// Reason, in words.
     pub reason: String,
-    /// The yardstick that the verdict stands on; null: there is none.
+    /// Yardstick of the verdict; null: none.
     #[serde(default)]
     pub yardstick: Option<model::Yardstick>,
-    /// What was measured over the yardstick's figure.
+    /// Measured value divided by the yardstick's.
     #[serde(default)]
     pub ratio: Option<f64>,
-    /// What was measured, in the metric's unit.
+    /// Measured value, in the metric's unit.
     pub measured: Option<Estimate>,
     /// Median of the peers, in the metric's unit.
     pub peers_median: Option<f64>,
-    /// How many peers; null: none.
+    /// Number of peers; null: none.
     pub peers: Option<u32>,
-    /// The same metric in the baseline run.
+    /// Same metric in the baseline run.
     pub baseline: Option<Estimate>,
-    /// Why it is not held against its claim; null: it is, or has none.
+    /// Reason why it is not compared with its claim; null if it is, or has none.
     pub below_saturation: Option<BelowSaturation>,
 }
 
-/// What came of applying a rule.
+/// Result of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleReport {
     /// Id of the rule.
     pub id: String,
-    /// What came of it.
+    /// Outcome.
     pub outcome: Outcome,
-    /// What it could not tell.
+    /// Parts that could not be judged.
     pub cannot_tell: Vec<CannotTell>,
 }
 
-/// What came of a rule.
+/// Outcome of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It looked and found nothing.
+    /// Nothing found.
     Clear,
-    /// It found something; see the document's `findings`.
+    /// Something found; see the document's `findings`.
     Findings,
-    /// It could not tell.
+    /// Cannot be judged.
     CannotTell,
-    /// There is nothing that it could be about.
+    /// Does not apply here.
     NotApplicable,
 }
 
-/// What a rule could not tell.
+/// Part that a rule could not judge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CannotTell {
-    /// Of what; null: of everything.
+    /// Subject; null: all.
     pub subject: Option<String>,
-    /// What is missing.
+    /// Missing information.
     pub missing: String,
 }
 
-/// The verdict on a drive or target.
+/// Verdict on a drive or target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subject {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The verdict.
+    /// Verdict.
     pub verdict: Verdict,
 }
 

@@ -1,4 +1,4 @@
-//! The columns. Their meaning stands in docs/reference/export.md.
+//! Columns of the table; documented in docs/reference/export.md.
 
 use iodyno_judge::drive_under;
 use iodyno_model::{
@@ -9,19 +9,19 @@ use iodyno_model::{
 use super::rows::Row;
 use crate::percentiles;
 
-/// How a column's value is had; `None` is what is not known.
+/// Accessor of a column's value; `None` is unknown.
 pub(super) enum Get {
-    /// Words.
+    /// Text.
     Text(fn(&Row<'_>) -> Option<String>),
-    /// A count.
+    /// Count.
     Integer(fn(&Row<'_>) -> Option<u64>),
-    /// A figure.
+    /// Number.
     Number(fn(&Row<'_>) -> Option<f64>),
 }
 
 use Get::{Integer, Number, Text};
 
-/// The columns, in order.
+/// Columns, in order.
 pub(super) const COLUMNS: &[(&str, Get)] = &[
     ("run_id", Text(|row| Some(row.of.record.run.id.clone()))),
     ("run_name", Text(|row| Some(row.of.record.run.name.clone()).filter(|name| !name.is_empty()))),
@@ -106,7 +106,7 @@ fn end(end: &EndReason) -> &'static str {
     }
 }
 
-/// The options without a column of their own, as a command line of fio takes them.
+/// Returns the options without a column of their own, as on fio's command line.
 fn options(row: &Row<'_>) -> Option<String> {
     let options = &row.measurement.workload.options;
     words(options.iter().map(|(name, value)| format!("{name}={value}")))
@@ -120,7 +120,7 @@ fn high(of: Option<Estimate>) -> Option<f64> {
     Some(of?.bounds()?.1)
 }
 
-/// What kind of intervals the row has.
+/// Returns the kind of the row's intervals.
 fn interval(row: &Row<'_>) -> Option<String> {
     let result = row.result?;
     let all = [result.iops, result.bandwidth, result.latency_mean];
@@ -147,7 +147,7 @@ fn sampled<'a>(row: &Row<'a>) -> Option<&'a SampledRates> {
     row.result?.sampled.as_deref()
 }
 
-/// `1=0.001 4=0.999`: shares of I/Os by the outstanding ones, fio's levels.
+/// Returns `1=0.001 4=0.999`: shares of I/Os by queue depth, in fio's levels.
 fn depth_shares(row: &Row<'_>) -> Option<String> {
     let levels = row.measurement.account.as_ref()?.depth_levels;
     let all: f64 = levels.iter().map(|count| *count as f64).sum();
@@ -155,7 +155,7 @@ fn depth_shares(row: &Row<'_>) -> Option<String> {
     words(used.map(|(n, count)| format!("{}={:.4}", 1_u64 << n, *count as f64 / all)))
 }
 
-/// `2000-4000=0.1 2000000000-=0.0001`: shares of I/Os by latency, ns.
+/// Returns `2000-4000=0.1 2000000000-=0.0001`: shares of I/Os by latency, ns.
 fn latency_class_shares(row: &Row<'_>) -> Option<String> {
     let classes = &row.measurement.account.as_ref()?.latency_ranges;
     words(classes.iter().map(|of| {
@@ -164,7 +164,7 @@ fn latency_class_shares(row: &Row<'_>) -> Option<String> {
     }))
 }
 
-/// `vda:reads=600,writes=1,…,busy=0.97`, with spaces between disks.
+/// Returns `vda:reads=600,writes=1,…,busy=0.97`, with spaces between disks.
 fn disks(row: &Row<'_>) -> Option<String> {
     words(row.measurement.disks.iter().map(|of| {
         format!(
@@ -197,7 +197,7 @@ fn reservations(row: &Row<'_>) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// The worst verdict of the measurement's metrics, and what it stands on.
+/// Returns the worst verdict of the measurement's metrics, and its basis.
 fn verdict<'a>(row: &Row<'a>) -> Option<(Verdict, &'a Basis)> {
     let worst = row.judged?.metrics.iter().max_by_key(|metric| metric.verdict)?;
     Some((worst.verdict, &worst.reason))

@@ -1,4 +1,4 @@
-//! Results as a table for spreadsheets.
+//! Exports results as a table for spreadsheets.
 
 use csv::Writer;
 
@@ -7,8 +7,8 @@ use super::rows::{finite, rows};
 use super::{Exporter, Result, Results};
 use crate::text::clean;
 
-/// CSV (RFC 4180) with a line of headings. What is unknown is empty; control characters are left
-/// out, and nothing is a formula.
+/// CSV (RFC 4180) with a header line. Unknown values are empty; control characters are removed, and
+/// no cell is a formula.
 pub(super) struct Csv;
 
 impl Exporter for Csv {
@@ -38,8 +38,8 @@ impl Exporter for Csv {
     }
 }
 
-/// A spreadsheet takes for a formula what begins like one; behind an apostrophe it
-/// is text (OWASP, CSV injection). A number stays one.
+/// Puts an apostrophe before text that a spreadsheet would take for a formula (OWASP, CSV
+/// injection). Numbers stay numbers.
 fn no_formula(cell: String) -> String {
     match cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err() {
         true => format!("'{cell}"),

@@ -1,11 +1,11 @@
-//! The public document of a run, or an array of those of several.
+//! Exports the public document of a run, or an array of documents of several runs.
 
 use super::{Exporter, Result, Results};
 use crate::document::run_document;
 use crate::judged::Judged;
 use crate::text::json_text;
 
-/// The public document, `iodyno.run/1`.
+/// Public document, `iodyno.run/2`.
 pub(super) struct Json;
 
 impl Exporter for Json {

@@ -1,4 +1,4 @@
-//! Markdown of a comparison, for the job summaries of CI systems and for pull requests.
+//! Exports a comparison as Markdown, for CI job summaries and pull requests.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::compared::{Compared, ruled};
 use crate::text::clean;
 use crate::text::comparison::{Cells, cells, outcome};
 
-/// As GitHub, GitLab and Forgejo show it.
+/// Markdown as shown by GitHub, GitLab and Forgejo.
 pub(super) struct Markdown;
 
 impl Exporter for Markdown {
@@ -29,7 +29,7 @@ impl Exporter for Markdown {
     }
 }
 
-/// The verdict, the limits that are not kept, the sides and the table.
+/// Formats the verdict, the limits that are not kept, the table and the sides.
 fn markdown(of: Compared<'_>) -> String {
     let mut out = String::new();
     if !of.rulings.is_empty() {
@@ -41,7 +41,7 @@ fn markdown(of: Compared<'_>) -> String {
         let _ = writeln!(out, "- {}: {}", escaped(&of.workload(ruling)), escaped(&sentence));
     }
     let Cells { columns, rows } = cells(of.comparison);
-    // The first column names the quantities; each side's own column has its name.
+    // The first column has the quantities; each side's column is headed by its name.
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let _ = write!(out, "\n{}", line(columns.iter().map(|(name, _)| escaped(name)).collect()));
     let rule = columns.iter().map(|(_, right)| if *right { "--:" } else { "---" }.to_owned());
@@ -63,7 +63,7 @@ fn markdown(of: Compared<'_>) -> String {
     out
 }
 
-/// `base-1.json to base-9.json, 9 runs`.
+/// Returns `base-1.json to base-9.json, 9 runs`.
 fn sources(side: &SideFacts) -> String {
     match (side.label.split_once(','), side.label.rsplit_once(',')) {
         (Some((first, _)), Some((_, last))) if side.runs.len() > 1 => {
@@ -73,7 +73,7 @@ fn sources(side: &SideFacts) -> String {
     }
 }
 
-/// On one line, without what Markdown or HTML would take for its own.
+/// Joins text into one line and escapes characters special to Markdown or HTML.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for character in clean(text).chars() {

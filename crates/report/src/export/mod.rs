@@ -1,5 +1,5 @@
-//! Results for other programs: a trait, a file for each format, and the table of which command
-//! offers which.
+//! Exports results to other programs: a trait, a module for each format, and the table of formats
+//! by command.
 
 mod columns;
 mod csv;
@@ -33,36 +33,36 @@ pub use openmetrics::{LiveCounts, LiveMetrics, fleet_openmetrics};
 pub use trace_parquet::export_trace;
 pub use work_list::{Places, PlacesError, work_list};
 
-/// A format in which other programs take results.
+/// Export format.
 pub trait Exporter: Sync {
-    /// As it is typed behind `--format`.
+    /// Name, as typed after `--format`.
     fn name(&self) -> &'static str;
 
-    /// What it is, for `--help`.
+    /// Description, for `--help`.
     fn help(&self) -> &'static str;
 
-    /// Terminals cannot show it.
+    /// True if a terminal cannot show it.
     fn is_binary(&self) -> bool {
         false
     }
 
-    /// All of a file.
+    /// Returns the contents of a file.
     ///
     /// # Errors
-    /// It has no form for these results ([`FORMATS`] says for which it has one).
+    /// The format does not support these results (see [`FORMATS`]), or writing failed.
     fn export(&self, results: Results<'_>) -> Result;
 }
 
-/// What is exported.
+/// Results to export.
 #[derive(Debug, Clone, Copy)]
 pub enum Results<'a> {
-    /// Runs, each by itself.
+    /// Independent runs.
     Runs(&'a [Judged<'a>]),
-    /// Runs held against each other.
+    /// Comparison of runs.
     Comparison(Compared<'a>),
 }
 
-/// A command that exports what it shows.
+/// Command that exports results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// `check`, `show`: one run.
@@ -73,7 +73,7 @@ pub enum Command {
     Compare,
 }
 
-/// Which command offers which format.
+/// Formats and the commands that offer them.
 pub const FORMATS: &[(Format, &[Command])] = &[
     (JSON, &[Command::Export]),
     (Format(&csv::Csv), &[Command::Export]),
@@ -85,38 +85,38 @@ pub const FORMATS: &[(Format, &[Command])] = &[
     (Format(&openmetrics::OpenMetrics), &[Command::Show, Command::Compare]),
 ];
 
-/// The public document, which `--json` prints as well.
+/// Public document, the same as printed by `--json`.
 pub const JSON: Format = Format(&json::Json);
 
-/// A format of the table.
+/// Format in the table.
 #[derive(Clone, Copy)]
 pub struct Format(&'static dyn Exporter);
 
-/// The formats that a command offers, in the table's order.
+/// Returns the formats that a command offers, in the table's order.
 pub fn offered_by(command: Command) -> impl Iterator<Item = Format> {
     FORMATS.iter().filter(move |(_, by)| by.contains(&command)).map(|(format, _)| *format)
 }
 
-/// Why nothing was exported.
+/// Export error.
 #[derive(Debug, Error)]
 pub enum ExportError {
-    /// The format has no form for it.
+    /// The format does not support these results.
     #[error("the format has none for these results")]
     NoForm,
     /// JSON could not be written.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// Rows could not be written.
+    /// CSV could not be written.
     #[error(transparent)]
     Csv(#[from] ::csv::Error),
-    /// Columns could not be written.
+    /// Parquet could not be written.
     #[cfg(feature = "parquet")]
     #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// A trace could not be read.
     #[error(transparent)]
     Trace(#[from] iodyno_trace::TraceError),
-    /// This build has no columns.
+    /// Built without Parquet.
     #[error("this iodyno was built without Parquet (feature `parquet`)")]
     NoParquet,
     /// XML could not be written.
@@ -127,7 +127,7 @@ pub enum ExportError {
 type Result<T = Vec<u8>> = std::result::Result<T, ExportError>;
 
 impl<'a> Results<'a> {
-    /// Any number of runs.
+    /// Returns the runs; an error for a comparison.
     fn runs(self) -> Result<&'a [Judged<'a>]> {
         match self {
             Self::Runs(runs) => Ok(runs),

@@ -1,4 +1,4 @@
-//! Stands in for Parquet where it was left out of the build.
+//! Replaces the Parquet export in builds without it.
 
 use std::io::{BufRead, Write};
 
@@ -6,7 +6,7 @@ use iodyno_trace::Reader;
 
 use super::{ExportError, Result};
 
-/// Says that this build has no Parquet.
+/// Fails: this build has no Parquet.
 ///
 /// # Errors
 /// Always.

@@ -1,11 +1,11 @@
-//! The table as Parquet, in one row group.
+//! Exports the table as Parquet, in one row group.
 
 use super::columns::{COLUMNS, Get};
 use super::parquet_table::{Holds, Rows, table};
 use super::rows::{finite, rows};
 use super::{Exporter, Result, Results};
 
-/// What is unknown is null.
+/// Parquet; unknown values are null.
 pub(super) struct Parquet;
 
 impl Exporter for Parquet {

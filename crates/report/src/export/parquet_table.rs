@@ -1,4 +1,4 @@
-//! What every table in Parquet has: columns that are all optional, no compression.
+//! Writes Parquet tables: all columns optional, no compression.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::Type;
 
-/// What a column holds: words as UTF-8 strings, counts as INT64, figures as DOUBLE.
+/// Type of a column: words are UTF-8 strings, counts INT64, figures DOUBLE.
 #[derive(Clone, Copy)]
 pub(super) enum Holds {
     Words,
@@ -18,7 +18,7 @@ pub(super) enum Holds {
     Figures,
 }
 
-/// A file with these columns, whose rows are written group by group.
+/// Starts a file with these columns; rows are then written by row group.
 pub(super) fn table<W: Write + Send>(
     to: W,
     name: &str,
@@ -40,7 +40,7 @@ pub(super) fn table<W: Write + Send>(
     SerializedFileWriter::new(to, Arc::new(schema), Arc::new(WriterProperties::builder().build()))
 }
 
-/// A group of rows, of which each call writes the next column; what is unknown is null.
+/// Row group; each call writes the next column. Unknown values are null.
 pub(super) struct Rows<'a, W: Write>(pub(super) SerializedRowGroupWriter<'a, W>);
 
 impl<W: Write + Send> Rows<'_, W> {
@@ -51,7 +51,7 @@ impl<W: Write + Send> Rows<'_, W> {
         self.write::<ByteArrayType>(values.map(|words| Some(ByteArray::from(words?.into()))))
     }
 
-    /// One that INT64 cannot hold is unknown.
+    /// Writes counts; one that does not fit into INT64 is written as null.
     pub(super) fn counts(
         &mut self,
         values: impl Iterator<Item = Option<u64>>,
@@ -75,7 +75,7 @@ impl<W: Write + Send> Rows<'_, W> {
         values: impl Iterator<Item = Option<T::T>>,
     ) -> Result<(), ParquetError> {
         let mut known = Vec::new();
-        // 0 stands for null
+        // 0 means null.
         let mut definition_levels = Vec::new();
         for value in values {
             definition_levels.push(i16::from(value.is_some()));

@@ -1,19 +1,19 @@
-//! Results as a table: a row for each direction of each measurement.
+//! Rows of the exported table: one for each direction of each measurement.
 
 use iodyno_model::{DirectionResult, JudgedMeasurement, Measurement};
 
 use crate::judged::Judged;
 
-/// A row: one direction of one measurement.
+/// Row: one direction of one measurement.
 pub(super) struct Row<'a> {
     pub(super) of: Judged<'a>,
     pub(super) measurement: &'a Measurement,
     pub(super) judged: Option<&'a JudgedMeasurement>,
-    /// `None`: the measurement has no result.
+    /// `None` if the measurement has no result.
     pub(super) result: Option<&'a DirectionResult>,
 }
 
-/// The rows of all runs. A measurement that failed without any result has one, too.
+/// Returns the rows of all runs, with one for a measurement that failed without any result.
 pub(super) fn rows<'a>(runs: &[Judged<'a>]) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for of in runs {

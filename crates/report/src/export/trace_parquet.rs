@@ -1,4 +1,4 @@
-//! A trace as Parquet: a row group for each chunk; what is unknown is null.
+//! Exports a trace as Parquet: a row group for each chunk; unknown values are null.
 
 use std::io::{BufRead, Write};
 
@@ -7,7 +7,7 @@ use iodyno_trace::{Actor, Flags, Io, Names, Reader};
 use super::Result;
 use super::parquet_table::{Holds, Rows, table};
 
-/// How a column's value is had.
+/// Accessor of a column's value.
 enum Get {
     Integer(fn(&Io, &Names) -> Option<u64>),
     Text(for<'a> fn(&'a Io, &'a Names) -> Option<&'a str>),
@@ -32,10 +32,10 @@ const COLUMNS: [(&str, Get); 12] = [
     ("process", Get::Text(|io, names| actor(io, names)?.process.as_deref())),
 ];
 
-/// Writes a trace as a table with a row for each I/O. Chunks that are damaged are left out.
+/// Writes a trace as a table with a row for each I/O. Damaged chunks are skipped.
 ///
 /// # Errors
-/// The trace cannot be read or the table not be written.
+/// The trace cannot be read, or the table cannot be written.
 pub fn export_trace<R: BufRead>(trace: &mut Reader<R>, to: impl Write + Send) -> Result<()> {
     let columns = COLUMNS.iter().map(|(name, get)| match get {
         Get::Integer(_) => (*name, Holds::Counts),

@@ -1,4 +1,4 @@
-//! The list for the people in the aisle: which drive, where it is, what to do.
+//! Work list for data centre technicians: which drive, where it is, what to do.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,27 @@ use thiserror::Error;
 use crate::fleet::{Fleet, FleetDrive};
 use crate::text::fleet::why;
 
-/// Where hosts stand, by name.
+/// Locations of hosts, by host name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places(BTreeMap<String, String>);
 
-/// Why a text says not where hosts stand.
+/// Error in reading locations.
 #[derive(Debug, Error)]
 pub enum PlacesError {
-    /// It is damaged, or something else.
+    /// Damaged, or not CSV at all.
     #[error("it is not CSV: {0}")]
     Csv(#[from] csv::Error),
-    /// It has others.
+    /// A required column is missing.
     #[error("the columns host and rack were expected")]
     Columns,
 }
 
 impl Places {
-    /// From CSV with the columns `host` and `rack`, or whatever else says where it stands.
+    /// Parses CSV with the columns `host` and `rack`; `rack` may be any description of the
+    /// location.
     ///
     /// # Errors
-    /// It is no CSV, or has not these columns.
+    /// The text is not CSV, or lacks one of these columns.
     pub fn parse(text: &str) -> Result<Self, PlacesError> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
@@ -47,11 +48,12 @@ impl Places {
     }
 }
 
-/// Drives that FAIL or are slower than their equals, as CSV: rack, host, slot, drive, serial, model, verdict,
-/// rule, why, what to do. Ordered as people walk: by rack, host and slot.
+/// Lists drives that FAIL or are slower than their peers, as CSV: rack, host, slot, drive, serial,
+/// model, verdict, rule, why, what to do. Sorted by rack, host and slot, the order of a walk
+/// through the aisle.
 ///
 /// # Errors
-/// Cannot happen in memory; the CSV writer's own.
+/// Only those of the CSV writer, which cannot occur in memory.
 pub fn work_list(fleet: &Fleet, places: &Places) -> Result<String, csv::Error> {
     let mut rows: Vec<[String; 10]> = Vec::new();
     for class in &fleet.classes {
@@ -88,7 +90,7 @@ pub fn work_list(fleet: &Fleet, places: &Places) -> Result<String, csv::Error> {
 
 fn what_to_do(drive: &FleetDrive) -> (String, String) {
     match (&drive.rule, &drive.next, drive.verdict) {
-        // What it fails is what is to be done; a slowness that nothing explains is looked into.
+        // A failed rule says what to do; an unexplained slowness has to be investigated.
         (Some(rule), Some(next), Verdict::Fail) => (rule.clone(), next.clone()),
         _ => (
             "unlike-peers".into(),
@@ -98,7 +100,8 @@ fn what_to_do(drive: &FleetDrive) -> (String, String) {
     }
 }
 
-/// Strings of devices are data: spreadsheets take what begins so for a formula.
+/// Strings from devices are data: a spreadsheet would take a cell that starts like this for a
+/// formula.
 fn as_text(cell: &str) -> String {
     let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell }

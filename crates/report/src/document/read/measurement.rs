@@ -1,4 +1,4 @@
-//! Measurements read back.
+//! Reads measurements back from the run document.
 
 use iodyno_model as model;
 use iodyno_model::{
@@ -9,7 +9,7 @@ use super::{DocumentError, time_ns};
 use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part, Results};
 use crate::document::reported::Disk;
 
-/// The measurement; `before` is the index of the one snapshot that a document has.
+/// Converts a measurement; `before` is the index of the only snapshot that a document has.
 pub(super) fn measurement(
     of: &Measurement,
     before: Option<usize>,

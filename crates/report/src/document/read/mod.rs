@@ -1,8 +1,8 @@
-//! The public document read back: another host's run as a run of ours.
+//! Reads runs back from the public document, such as those of another host.
 //!
-//! What a document does not hold stays unknown: series, bins of latencies (its
-//! percentiles are stated ones), snapshots but the first, and what judging
-//! gave: a run is judged anew wherever it is read.
+//! Data that a document does not hold stays unknown: series, bins of latencies (its percentiles are
+//! read as stated ones), all snapshots but the first, and judgements: a run is judged anew wherever
+//! it is read.
 
 mod measurement;
 
@@ -14,33 +14,33 @@ use thiserror::Error;
 
 use super::run::{OriginKind, Plan, RunDocument};
 
-/// The schema that is written, and read.
+/// Schema that is written and read.
 pub const RUN_SCHEMA: &str = "iodyno.run/2";
-/// Caveats were sentences alone.
+/// Earlier schema; its caveats were plain sentences.
 const SCHEMA_1: &str = "iodyno.run/1";
 
-/// Why a text is no document of runs.
+/// Error in reading run documents.
 #[derive(Debug, Error)]
 pub enum DocumentError {
-    /// It is damaged, or something else.
+    /// Damaged, or not JSON at all.
     #[error("it is not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// JSON of ours, but no run, or a later one.
+    /// JSON of iodyno, but not a run, or of a later version.
     #[error("its schema is {0:?}: {RUN_SCHEMA:?} was expected (`--json` of check, run and show)")]
     Schema(String),
-    /// It says the schema and does not hold to it.
+    /// Names the schema, but does not conform to it.
     #[error("it is no {RUN_SCHEMA}: {0}")]
     Member(serde_json::Error),
-    /// A time that is none.
+    /// Invalid time.
     #[error("{0:?} is no time (RFC 3339 was expected)")]
     Time(String),
 }
 
-/// The runs of a text that holds one document, or an array of them as
-/// `runs export` writes it.
+/// Parses the runs in a text that holds one document, or an array of them as written by `runs
+/// export`.
 ///
 /// # Errors
-/// It is not JSON, or a document of something else.
+/// The text is not JSON, or a different document.
 pub fn read_runs(text: &str) -> Result<Vec<RunRecord>, DocumentError> {
     let read = documents(text).map_err(|error| of_another_schema(text).unwrap_or(error));
     let all: Vec<RunDocument> = read?;
@@ -48,7 +48,7 @@ pub fn read_runs(text: &str) -> Result<Vec<RunRecord>, DocumentError> {
     all.into_iter().map(record).collect()
 }
 
-/// Why a text that cannot be read cannot: it holds documents of another schema.
+/// Returns the error for a text that holds documents of another schema.
 fn of_another_schema(text: &str) -> Option<DocumentError> {
     let heads: Vec<Head> = documents(text).ok()?;
     heads.iter().find_map(|of| known(of.schema.as_str().unwrap_or_default()).err())
@@ -61,14 +61,15 @@ fn known(schema: &str) -> Result<(), DocumentError> {
     }
 }
 
-/// What a document says first.
+/// First member of a document.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
     schema: Value,
 }
 
-/// One document or an array of them. A type that is read of a `Value`, too, would be as much code again.
+/// Parses one document or an array of them. Parsing through a `Value` as well would double the
+/// generated code.
 pub(crate) fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, DocumentError> {
     match text.trim_start().starts_with('[') {
         true => serde_json::from_str(text),
@@ -126,7 +127,7 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
     })
 }
 
-/// ns since 1970 UTC, from RFC 3339.
+/// Parses RFC 3339 into ns since 1970 UTC.
 fn time_ns(text: &str) -> Result<i64, DocumentError> {
     parse_rfc3339(text).ok_or_else(|| DocumentError::Time(text.into()))
 }

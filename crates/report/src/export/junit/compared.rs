@@ -1,4 +1,4 @@
-//! A comparison: a suite for each side that is held against another one.
+//! Exports a comparison as JUnit XML: a suite for each side.
 
 use std::io;
 
@@ -9,9 +9,8 @@ use super::xml::{self, Case, Status, Suite};
 use crate::compared::{Compared, ruled, words};
 use crate::text::workload_title;
 
-/// The comparison as Jenkins, GitLab and others read it: a case for each figure
-/// that was compared, which passes, and one for each limit, which fails where
-/// it is broken. Where a measurement failed, that is an error.
+/// Builds the XML: a case for each compared figure, which always passes, and one for each limit,
+/// which fails if the limit is broken. A failed measurement is an error.
 pub(super) fn junit(of: Compared<'_>) -> io::Result<Vec<u8>> {
     let sides = &of.comparison.sides;
     let named = |label: &String| Suite { name: label.clone(), ..Suite::default() };

@@ -1,4 +1,4 @@
-//! A case for each bound of an application's profile.
+//! Exports an application profile as JUnit cases, one for each bound.
 
 use iodyno_judge::fit::{Fitted, fitted, is_valid, words};
 use iodyno_model::{Bound, Kept, Profile, Severity};
@@ -7,7 +7,7 @@ use super::xml::{Case, Status, Suite};
 use crate::judged::Judged;
 use crate::text::severity_label;
 
-/// The bounds of the profile that a run is of.
+/// Builds the suite of a run's application profile.
 pub(super) fn suite(of: Judged<'_>, profile: &Profile) -> Suite {
     let name = format!("{} on {}", profile.name, profile.place(&of.record.run.targets));
     let all = fitted(profile, of.record, is_valid(of.assessment));

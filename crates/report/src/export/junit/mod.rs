@@ -1,10 +1,9 @@
-//! JUnit XML, for continuous integration.
+//! Exports JUnit XML, for continuous integration.
 //!
-//! A suite for each drive or target: what was measured on it, and the rules
-//! that found something about it or could not tell. A suite `machine`: every
-//! other rule, and what was measured on several at once. A FAIL is a failure,
-//! what could not be judged is skipped, and a WARN passes with its words in
-//! `system-out`: JUnit has nothing between.
+//! Each drive or target has a suite: its measurements, and the rules that found something about it
+//! or could not be judged. The suite `machine` has all other rules, and measurements on several
+//! targets at once. A FAIL is a failure, an unjudged result is skipped, and a WARN passes with its
+//! text in `system-out`, because JUnit has nothing in between.
 
 mod compared;
 mod fit;
@@ -23,10 +22,10 @@ use crate::judged::{Judged, Subject};
 use crate::text::{measured, severity_label};
 use xml::{Case, Status, Suite};
 
-/// Name of the suite of what is about no drive or target alone.
+/// Name of the suite for results that concern no single drive or target.
 const MACHINE: &str = "machine";
 
-/// As Jenkins, GitLab and others read it. Characters that XML does not allow are left out.
+/// JUnit XML, as read by Jenkins, GitLab and others. Characters not allowed in XML are removed.
 pub(super) struct Junit;
 
 impl Exporter for Junit {
@@ -112,13 +111,14 @@ fn case(class: &str, name: &str, status: Status) -> Case {
     Case { class: class.into(), name: name.into(), time_s: None, status, out: String::new() }
 }
 
-/// What a point of a sweep differs in: `rw=randread bs=4k iodepth=64 numjobs=1`.
+/// Returns the workload without other options, which distinguishes the points of a sweep:
+/// `rw=randread bs=4k iodepth=64 numjobs=1`.
 fn points(of: &Measurement) -> String {
     Workload { options: BTreeMap::new(), ..of.workload.clone() }.label()
 }
 
-/// The measurement's name; tools take cases of one name for the same case, so
-/// those of a sweep have what they differ in behind it, repetitions a number.
+/// Returns a unique case name, because tools merge cases of the same name: points of a sweep have
+/// their workload appended, repetitions a number.
 fn unique_name(record: &RunRecord, of: &Measurement) -> String {
     let name = if of.targets.len() == 1 { of.name.clone() } else { of.title() };
     let name = name.trim().to_owned();
@@ -136,7 +136,7 @@ fn unique_name(record: &RunRecord, of: &Measurement) -> String {
     if before > 0 { format!("{named} #{}", before + 1) } else { named.trim_end().to_owned() }
 }
 
-/// A measurement by the verdicts on its metrics.
+/// Builds the case of a measurement from the verdicts on its metrics.
 fn measured_case(
     class: &str,
     name: &str,
@@ -170,14 +170,14 @@ fn measured_case(
     }
 }
 
-/// `PASS 6853 ± 13 MB/s (6536 MiB/s), 99 % of the claim`.
+/// Returns `PASS 6853 ± 13 MB/s (6536 MiB/s), 99 % of the claim`.
 fn words(metric: &MetricJudgement) -> String {
     let what = if metric.metric == Metric::LatencyMean { "mean " } else { "" };
     let figure = measured(metric.metric, &metric.estimate);
     format!("{} {what}{figure}, {}", metric.verdict.label(), metric.reason)
 }
 
-/// What a rule says of `subject`; `None`: nothing of it alone.
+/// Returns the case of a rule for `subject`; `None` if it has no result specific to it.
 fn rule_case(subject: &Subject<'_>, rule: &RuleReport, found: &[&Finding]) -> Option<Case> {
     let own: Vec<&Finding> =
         found.iter().filter(|finding| subject.is_among(&finding.subjects)).copied().collect();
@@ -189,7 +189,8 @@ fn rule_case(subject: &Subject<'_>, rule: &RuleReport, found: &[&Finding]) -> Op
     Some(case(subject.name, &rule.rule, Status::Skipped(missing.clone())))
 }
 
-/// What a rule says of the machine; `None`: nothing, as it has said it elsewhere.
+/// Returns the case of a rule for the machine; `None` if it is reported elsewhere, or does not
+/// apply.
 fn whole_case(rule: &RuleReport, rest: &[&Finding], placed: bool) -> Option<Case> {
     if !rest.is_empty() {
         return Some(found_case(MACHINE, &rule.rule, rest));

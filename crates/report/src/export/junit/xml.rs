@@ -1,11 +1,11 @@
-//! The XML, by the schema that Jenkins checks (xunit plugin, junit-10.xsd).
+//! Writes the XML, conforming to the schema used by Jenkins (xunit plugin, junit-10.xsd).
 
 use std::io;
 
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-/// Cases about one thing.
+/// Test suite: cases about one subject.
 #[derive(Debug, Default)]
 pub(super) struct Suite {
     pub(super) name: String,
@@ -13,24 +13,24 @@ pub(super) struct Suite {
     pub(super) cases: Vec<Case>,
 }
 
-/// Something that passes or does not.
+/// Test case.
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) class: String,
     pub(super) name: String,
-    /// How long it took, s.
+    /// Duration, s.
     pub(super) time_s: Option<f64>,
     pub(super) status: Status,
-    /// What else it says; empty: nothing.
+    /// Further output; may be empty.
     pub(super) out: String,
 }
 
-/// What came of a case.
+/// Status of a case.
 #[derive(Debug)]
 pub(super) enum Status {
     Passed,
     Skipped(String),
-    /// Of the kind, with a message, and more text.
+    /// Type, message, text.
     Failure(String, String, String),
     Error(String),
 }
@@ -53,7 +53,7 @@ impl Suite {
     }
 }
 
-/// The document of `suites`.
+/// Writes the document of `suites`.
 pub(super) fn document(name: &str, suites: &[Suite]) -> io::Result<Vec<u8>> {
     let sum = |of: fn(&Suite) -> usize| suites.iter().map(of).sum::<usize>().to_string();
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
@@ -131,7 +131,7 @@ fn write_case(writer: &mut Writer<Vec<u8>>, case: &Case) -> io::Result<()> {
     Ok(())
 }
 
-/// `text` without the characters that XML 1.0 does not allow.
+/// Returns `text` without the characters that XML 1.0 does not allow.
 fn allowed(text: &str) -> String {
     let is_allowed = |c: &char| {
         matches!(c, '\t' | '\n') || !(c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'))

@@ -1,10 +1,10 @@
-//! The artifacts, named as in the specification.
+//! Artifacts, with the names of the specification.
 
 use iodyno_model::rfc3339;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A line.
+/// Output line.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Output {
@@ -65,7 +65,7 @@ pub(super) struct RunStart {
     pub(super) dut_info: DutInfo,
 }
 
-/// The device under test: the machine.
+/// Device under test: the machine.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DutInfo {

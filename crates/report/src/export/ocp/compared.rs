@@ -1,4 +1,4 @@
-//! A comparison: a step for each workload.
+//! Exports a comparison as OCP output: a step for each workload.
 
 use iodyno_judge::comparison::{Outcome, Quantity};
 use serde_json::json;
@@ -11,7 +11,7 @@ use super::{Lines, run_result};
 use crate::compared::{Compared, ruled};
 use crate::text::workload_title;
 
-/// The comparison as lines of JSON, each an artifact.
+/// Returns the comparison as JSON lines, one artifact each.
 pub(super) fn ocp(of: Compared<'_>) -> serde_json::Result<String> {
     let at_ns = of.at_ns;
     let mut lines = Lines::default();

@@ -1,11 +1,10 @@
-//! OCP Test & Validation output: JSON lines, schema version 2.0
+//! Exports OCP Test & Validation output: JSON lines, schema version 2.0
 //! (opencomputeproject/ocp-diag-core, json_spec).
 //!
-//! A test step for each measurement, with its figures and a diagnosis for each
-//! verdict; a step for each thing that was skipped; a last step with a
-//! diagnosis for each rule. A diagnosis knows PASS, FAIL and UNKNOWN: a WARN is
-//! a PASS with a log of severity WARNING beside it, and what could not be
-//! judged is UNKNOWN.
+//! There is a test step for each measurement, with its figures and a diagnosis for each verdict; a
+//! step for each skipped item; and a last step with a diagnosis for each rule. A diagnosis is PASS,
+//! FAIL or UNKNOWN: a WARN is a PASS accompanied by a log of severity WARNING, and unjudged results
+//! are UNKNOWN.
 
 mod artifact;
 mod compared;
@@ -26,7 +25,7 @@ use artifact::{
     StepEnd, StepStart,
 };
 
-/// Lines of JSON, each an artifact.
+/// JSON lines, one artifact each.
 pub(super) struct Ocp;
 
 impl Exporter for Ocp {
@@ -77,14 +76,15 @@ fn run_result(status: ExitStatus) -> (Status, RunResult) {
     }
 }
 
-/// The lines so far.
+/// Lines written so far.
 #[derive(Default)]
 struct Lines {
     text: String,
     sequence: u64,
-    /// Number of the step that is open.
+    /// Number of the open step.
     step: u64,
-    /// Time of the last line: what ran at the same time is told one after the other.
+    /// Time of the last line. Timestamps never go back: concurrent measurements are written one
+    /// after another.
     latest_ns: i64,
 }
 
@@ -227,7 +227,7 @@ const fn diagnosis_type(verdict: Verdict) -> DiagnosisType {
     }
 }
 
-/// The figures of one direction.
+/// Returns the figures of one direction.
 fn figures(
     result: &DirectionResult,
     metadata: &Value,

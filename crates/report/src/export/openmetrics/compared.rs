@@ -1,11 +1,11 @@
-//! A comparison as gauges.
+//! Exports a comparison as gauges.
 
 use super::{Family, Labels, written};
 use crate::compared::{Compared, ruled};
 use crate::text::workload_title;
 
-/// Ratios of all figures to the first side's, whether they are real, and
-/// whether limits are broken.
+/// Returns the ratio of each figure to the first side's, whether the difference is real, and the
+/// outcomes of limits.
 pub(super) fn openmetrics(of: Compared<'_>) -> String {
     let mut ratios = Family::new(
         "iodyno_compare_ratio",
@@ -25,7 +25,7 @@ pub(super) fn openmetrics(of: Compared<'_>) -> String {
             ("side", of.label(entry.side).to_owned()),
         ];
         ratios.push(labels.clone(), difference.ratio.value);
-        // Known of repetitions alone.
+        // Only known if there are repetitions.
         if let Some(p) = difference.adjusted {
             real.push(labels, f64::from(u8::from(p < 1.0 - iodyno_judge::comparison::LEVEL)));
         }

@@ -1,9 +1,9 @@
-//! A fleet as gauges.
+//! Exports a fleet as gauges.
 
 use super::{Family, Labels, VERDICTS, written};
 use crate::fleet::{DriveKind, Fleet, FleetDrive};
 
-/// How many drives of each class have which verdict, and those with something wrong by name.
+/// Returns the number of drives by class and verdict, and the affected drives by name.
 pub fn fleet_openmetrics(fleet: &Fleet) -> String {
     let mut drives = Family::new("iodyno_fleet_drives", "", "Drives of a class by verdict.");
     let mut outliers = Family::new(

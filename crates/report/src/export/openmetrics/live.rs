@@ -1,4 +1,4 @@
-//! What is going on, as counters to be scraped.
+//! Exports the progress of a running measurement as metrics to be scraped.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use iodyno_model::{Direction, Histogram, Run};
 
 use super::{Family, Labels, NS_PER_S, written};
 
-/// Latencies are counted up to these powers of 2 ns: 1 us to 17 s.
+/// Upper bounds of the latency buckets, as powers of 2 ns: 1 us to 17 s.
 const BUCKETS: std::ops::RangeInclusive<u32> = 10..=34;
 
-/// What is going on.
+/// Progress of a run.
 #[derive(Debug)]
 pub struct LiveMetrics<'a> {
-    /// The run; `None`: it has not begun.
+    /// Run; `None` if it has not started.
     pub run: Option<&'a Run>,
-    /// What is being measured.
+    /// Current measurement.
     pub now: Option<&'a str>,
-    /// Measurements that are over.
+    /// Number of finished measurements.
     pub done: usize,
-    /// Time that is left at most, ns.
+    /// Maximum remaining time, ns.
     pub left_ns: u64,
-    /// Of the hottest drive, °C.
+    /// Temperature of the hottest drive, °C.
     pub temperature_c: Option<f32>,
     /// All I/O of the process.
     pub counts: Vec<LiveCounts<'a>>,
 }
 
-/// All I/O of one direction on a target, ramps and warm-up included.
+/// All I/O of one direction on a target, including ramp time and warm-up.
 #[derive(Debug)]
 pub struct LiveCounts<'a> {
     /// Target.
@@ -39,7 +39,7 @@ pub struct LiveCounts<'a> {
     pub bytes: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// Their latencies.
+    /// Latencies.
     pub latency: &'a Histogram,
 }
 

@@ -1,10 +1,10 @@
-//! OpenMetrics, for the textfile collector of node_exporter.
+//! Exports OpenMetrics, for the textfile collector of node_exporter.
 //!
-//! Everything is a gauge, in base units (seconds, bytes), without timestamps:
-//! so the same text is valid OpenMetrics 1.0 and valid in the Prometheus text
-//! format 0.0.4, which is what the textfile collector reads (it takes `# EOF`
-//! for a comment). The figures of an INVALID measurement are left out: a graph
-//! has no footnotes. `iodyno_measurement_validity` says why they are missing.
+//! All metrics are gauges in base units (seconds, bytes), without timestamps. The same text is
+//! therefore valid OpenMetrics 1.0 and valid Prometheus text format 0.0.4, which is what the
+//! textfile collector reads (it treats `# EOF` as a comment). Figures of an INVALID measurement are
+//! left out, because a graph has no footnotes; `iodyno_measurement_validity` gives the reason for
+//! the gap.
 
 mod compared;
 mod fleet;
@@ -28,22 +28,22 @@ const VALIDITIES: [Validity; 3] = [Validity::Valid, Validity::Qualified, Validit
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 const NS_PER_S: f64 = 1e9;
 
-/// Names and values, in order.
+/// Label names and values, in order.
 type Labels = Vec<(&'static str, String)>;
 
-/// A metric with its samples.
+/// Metric family with its samples.
 struct Family {
     name: &'static str,
-    /// With which its name ends; empty: none.
+    /// Unit suffix of the name; empty: none.
     unit: &'static str,
     help: &'static str,
-    /// `gauge` but for what is counted while it goes on.
+    /// `gauge`, except for live counters and histograms.
     kind: &'static str,
-    /// What follows the name, labels, value.
+    /// Suffix of the name, labels, value.
     samples: Vec<(&'static str, Labels, f64)>,
 }
 
-/// Gauges.
+/// OpenMetrics gauges.
 pub(super) struct OpenMetrics;
 
 impl Exporter for OpenMetrics {
@@ -65,7 +65,7 @@ impl Exporter for OpenMetrics {
     }
 }
 
-/// The run as gauges.
+/// Returns the run as gauges.
 fn openmetrics(of: Judged<'_>) -> String {
     let mut families = about_run(of);
     families.extend(about_subjects(of));
@@ -99,7 +99,7 @@ impl Family {
 
     fn write(&self, out: &mut String) {
         let name = self.name;
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(out, "# HELP {name} {}", self.help);
         let _ = writeln!(out, "# TYPE {name} {}", self.kind);
         if !self.unit.is_empty() {
@@ -117,8 +117,7 @@ impl Family {
     }
 }
 
-/// A label's value: backslash, quote and line break are escaped, other control
-/// characters left out.
+/// Escapes backslash, quote and line break in a label value; removes other control characters.
 fn escaped(value: &str) -> String {
     let mut out = String::new();
     for c in value.chars() {
@@ -133,7 +132,7 @@ fn escaped(value: &str) -> String {
     out
 }
 
-/// One sample for each state that there is, 1 for the one that holds.
+/// Adds one sample for each possible state, 1 for the current one and 0 for the others.
 fn states(family: &mut Family, labels: &Labels, name: &'static str, all: &[(&str, bool)]) {
     for (state, holds) in all {
         let mut labels = labels.clone();
@@ -196,7 +195,7 @@ fn about_run(of: Judged<'_>) -> Vec<Family> {
         }
         for subject in subjects {
             let labels = labels(subject);
-            // Several findings of one rule about one subject are one sample.
+            // Several findings of one rule about one subject become one sample.
             if !findings.samples.iter().any(|(_, known, _)| *known == labels) {
                 findings.push(labels, 1.0);
             }
@@ -263,7 +262,7 @@ fn about_measurements(of: Judged<'_>) -> Vec<Family> {
     families
 }
 
-/// What tells a measurement apart, the same from run to run of one plan.
+/// Returns labels that identify a measurement, the same in every run of a plan.
 fn measurement_labels(of: Judged<'_>, index: usize, measurement: &Measurement) -> Labels {
     let mut labels = vec![
         ("index", index.to_string()),
@@ -271,7 +270,7 @@ fn measurement_labels(of: Judged<'_>, index: usize, measurement: &Measurement) -
         ("target", measurement.targets.join(":")),
     ];
     let workload = &measurement.workload;
-    // A depth that was searched for may differ the next time.
+    // A depth found by a search may differ next time.
     let is_fixed = measurement.conditions.depths_tried.is_empty();
     let depth = workload.iodepth.filter(|_| is_fixed);
     let jobs = workload.numjobs.filter(|_| is_fixed);
@@ -288,7 +287,7 @@ fn measurement_labels(of: Judged<'_>, index: usize, measurement: &Measurement) -
     labels
 }
 
-/// The families of figures: the value, the ends of its interval.
+/// Families of the figures: value, and ends of the interval.
 struct Figures([Family; 12]);
 
 impl Figures {
