@@ -17,7 +17,7 @@ const FIGURES: usize = 4;
 const DECIMALS: usize = 2;
 
 /// `report` as `--output-format=normal`, from the first job's line to the disks; fio's output
-/// before the run is [`super::head`].
+/// before the run is [`super::head()`].
 pub fn normal(report: &Report<'_>) -> String {
     let sections = sections(report);
     let groups = groups(&sections);
