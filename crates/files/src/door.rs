@@ -155,14 +155,13 @@ enum Found {
 
 fn open_as(path: &Path, by: NamedBy, open_mode: OpenMode) -> Result<File, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
+    let end = if open_mode == OpenMode::AtEnd { OFlags::APPEND } else { OFlags::empty() };
     for _ in 0..ATTEMPTS {
         let folder = match find(path, by)? {
             Found::There(..) if open_mode == OpenMode::New => {
                 return Err(FileError::Exists { path: path.into() });
             }
             Found::There(descriptor, there) => {
-                let end =
-                    if open_mode == OpenMode::AtEnd { OFlags::APPEND } else { OFlags::empty() };
                 let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | end;
                 let system = |error| FileError::System { path: path.into(), error };
                 let file = reopen(&descriptor, flags).map_err(system)?;
@@ -175,7 +174,6 @@ fn open_as(path: &Path, by: NamedBy, open_mode: OpenMode) -> Result<File, FileEr
         };
         let access = if open_mode == OpenMode::New { OFlags::RDWR } else { OFlags::WRONLY };
         let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let end = if open_mode == OpenMode::AtEnd { OFlags::APPEND } else { OFlags::empty() };
         let mode = Mode::from_raw_mode(0o666);
         match openat(&folder, path.file_name().unwrap_or_default(), access | new | end, mode) {
             Ok(file) => return Ok(file.into()),

@@ -81,9 +81,7 @@ pub(crate) fn path_of_head(name: &str) -> Option<String> {
 
 /// Reads everything but queue settings; `None` without a device number (any more).
 fn block(source: &dyn Source, name: &str, real: &str, entries: &[String]) -> Option<BlockDevice> {
-    let number = read::text(source, &format!("{real}/dev")).value()?;
-    let (major, minor) = number.split_once(':')?;
-    let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+    let (major, minor) = read::device_number(&read::text(source, &format!("{real}/dev")).value()?)?;
     let listed = |folder| {
         let folder =
             entries.iter().any(|entry| entry == folder).then(|| format!("{real}/{folder}"));

@@ -80,7 +80,5 @@ fn kind(function: &Function) -> Option<&'static str> {
 /// SCSI host of a card, `host0`.
 fn scsi_host(source: &dyn Source, real: &str) -> Option<String> {
     let names = source.list(real).ok()?;
-    names
-        .into_iter()
-        .find(|name| name.strip_prefix("host").is_some_and(|number| number.parse::<u32>().is_ok()))
+    names.into_iter().find(|name| read::is_numbered(name, "host"))
 }

@@ -106,9 +106,8 @@ fn group(source: &dyn Source, directory: &str, path: &str, blocks: &[BlockDevice
         let text = read::file(source, &file(name)).unwrap_or_default();
         let line = |line: &str| {
             let (number, settings) = line.split_once(' ')?;
-            let (major, minor) = number.split_once(':')?;
-            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
-            let is_it = |block: &&BlockDevice| (block.major, block.minor) == (major, minor);
+            let of = read::device_number(number)?;
+            let is_it = |block: &&BlockDevice| (block.major, block.minor) == of;
             let name = blocks.iter().find(is_it).map(|block| block.name.clone());
             Some((name.unwrap_or_else(|| number.to_owned()), settings.to_owned()))
         };

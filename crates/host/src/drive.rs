@@ -51,7 +51,7 @@ pub(crate) fn functions(
 }
 
 pub(crate) fn is_controller(name: &str) -> bool {
-    name.strip_prefix("nvme").is_some_and(|number| number.parse::<u32>().is_ok())
+    read::is_numbered(name, "nvme")
 }
 
 fn drive(

@@ -46,7 +46,7 @@ pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
 fn parse(line: &str) -> Option<MountPoint> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
-    let (major, minor) = before.next()?.split_once(':')?;
+    let (major, minor) = read::device_number(before.next()?)?;
     let (root, at, per_mount) = (before.next()?, before.next()?, before.next()?);
     let mut after = after.split(' ');
     let (file_system, source) = (after.next()?, after.next()?);
@@ -57,8 +57,8 @@ fn parse(line: &str) -> Option<MountPoint> {
             file_system: read::clean(&read::unescape(file_system)),
             options: merged(per_mount, per_superblock),
         },
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
+        major,
+        minor,
         root: read::unescape(root),
         source: read::unescape(source),
     })

@@ -127,6 +127,17 @@ pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(numbers)
 }
 
+/// Parses a device number, `259:3`: major and minor.
+pub(crate) fn device_number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// True if `name` is `prefix` and a number, such as `nvme0`.
+pub(crate) fn is_numbered(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
 /// Last component of a path.
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

@@ -42,9 +42,7 @@ fn degrees(source: &dyn Source, path: &str) -> Fact<f64> {
 /// The hwmon folder: in the controller's, in `hwmon/` there, or, on older kernels, at the PCI
 /// function.
 fn hwmon(source: &dyn Source, controller: &str, names: &[String]) -> Option<String> {
-    let is_hwmon = |name: &&String| {
-        name.strip_prefix("hwmon").is_some_and(|number| number.parse::<u32>().is_ok())
-    };
+    let is_hwmon = |name: &&String| read::is_numbered(name, "hwmon");
     if let Some(name) = names.iter().find(is_hwmon) {
         return Some(format!("{controller}/{name}"));
     }

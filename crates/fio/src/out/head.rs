@@ -7,7 +7,7 @@ use crate::out::json_value::push;
 use crate::out::number::{Unit, num2str};
 use crate::out::report::Report;
 
-/// Header of normal output, before [`super::normal`]: a line for each section of `jobs`, which
+/// Header of normal output, before [`super::normal()`]: a line for each section of `jobs`, which
 /// include their clones, fio's version and the number of jobs.
 pub fn head(report: &Report<'_>, jobs: &[&Job]) -> String {
     let mut text = String::new();

@@ -6,7 +6,7 @@ use iodyno_model::{DiskUse, Histogram, PerDirection};
 use crate::out::block_lives;
 use crate::out::json_value::JsonValue;
 use crate::out::report::{CpuIdleness, Report};
-use crate::out::section::{DirectionStats, GroupStats, Section, groups, sections};
+use crate::out::section::{DirectionStats, GroupStats, Section, group_of, groups, sections};
 use crate::out::shares::{RANGES, level_shares, middle_ns, percentiles};
 
 /// `report` as `--output-format=json`: one document that ends with a line feed.
@@ -25,8 +25,7 @@ fn document(report: &Report<'_>, bins: bool) -> String {
     let groups = groups(&sections);
     let elapsed_s = elapsed_s(&sections);
     let jobs = sections.iter().map(|section| {
-        let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(PerDirection::default, |(_, by_direction)| *by_direction);
+        let group = group_of(&groups, section);
         job(section, &group, elapsed_s, bins)
     });
     let mut members = vec![

@@ -8,7 +8,7 @@ use crate::out::json_value::push;
 use crate::out::number::{Unit, num2str, unit_of_line};
 use crate::out::rates::Samples;
 use crate::out::report::{Report, Reporting};
-use crate::out::section::{DirectionStats, GroupStats, Section, groups, sections};
+use crate::out::section::{DirectionStats, GroupStats, Section, group_of, groups, sections};
 use crate::out::shares::{RANGES, level_shares, percentiles};
 
 /// fio's `significant_figures`.
@@ -17,14 +17,13 @@ const FIGURES: usize = 4;
 const DECIMALS: usize = 2;
 
 /// `report` as `--output-format=normal`, from the first job's line to the disks; fio's output
-/// before the run is [`super::head`].
+/// before the run is [`super::head()`].
 pub fn normal(report: &Report<'_>) -> String {
     let sections = sections(report);
     let groups = groups(&sections);
     let mut text = String::from("\n");
     for section in sections.iter().filter(|section| section.ios() > 0) {
-        let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(PerDirection::default, |(_, by_direction)| *by_direction);
+        let group = group_of(&groups, section);
         Paragraph { text: &mut text, section }.write(&group, report);
     }
     for (number, by_direction) in &groups {

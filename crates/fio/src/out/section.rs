@@ -109,6 +109,15 @@ pub(super) fn groups(sections: &[Section<'_>]) -> Vec<(u32, PerDirection<GroupSt
     groups
 }
 
+/// Entry of `groups` for the group of `section`.
+pub(super) fn group_of(
+    groups: &[(u32, PerDirection<GroupStats>)],
+    section: &Section<'_>,
+) -> PerDirection<GroupStats> {
+    let found = groups.iter().find(|(number, _)| *number == section.group);
+    found.map_or_else(PerDirection::default, |(_, by_direction)| *by_direction)
+}
+
 fn members(measurement: &Measurement) -> Vec<Member<'_>> {
     let clones = measurement.parts.iter().filter(|part| part.clone.is_some());
     let clones: Vec<_> = clones

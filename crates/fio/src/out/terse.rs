@@ -6,7 +6,7 @@ use iodyno_model::{DiskUse, Histogram, PerDirection};
 use crate::out::json_value::push;
 use crate::out::rates::Samples;
 use crate::out::report::{Report, Reporting};
-use crate::out::section::{DirectionStats, GroupStats, Section, groups, sections};
+use crate::out::section::{DirectionStats, GroupStats, Section, group_of, groups, sections};
 use crate::out::shares::{level_shares, percentiles};
 
 /// Number of percentile fields.
@@ -23,8 +23,7 @@ pub fn terse(report: &Report<'_>, version: u32) -> String {
     let groups = groups(&sections);
     let mut text = String::new();
     for section in &sections {
-        let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(PerDirection::default, |(_, by_direction)| *by_direction);
+        let group = group_of(&groups, section);
         let mut line = Line { text: &mut text, version };
         line.section(section, &group, report);
     }

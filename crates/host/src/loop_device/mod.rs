@@ -26,9 +26,7 @@ pub fn loop_devices(source: &dyn Source) -> Vec<(String, BlockKind)> {
         if !name.starts_with("loop") || source.list(&format!("{real}/loop")).is_err() {
             return None;
         }
-        let number = read::text(source, &format!("{real}/dev")).value()?;
-        let (major, minor) = number.split_once(':')?;
-        let number = (major.parse().ok()?, minor.parse().ok()?);
+        let number = read::device_number(&read::text(source, &format!("{real}/dev")).value()?)?;
         let kind = read(source, &real, &name, number);
         Some((name, kind))
     };
