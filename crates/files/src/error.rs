@@ -31,7 +31,7 @@ pub enum Kind {
 #[derive(Debug, Error)]
 pub enum FileError {
     /// The object is not written to.
-    #[error("{path} is {kind}, and is left as it is: {}", .kind.advice())]
+    #[error("{path} is {kind}, left unchanged: {}", .kind.advice())]
     NotAFile {
         /// Path.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum FileError {
         kind: Kind,
     },
     /// The object is not read: it is endless, or waits for a keyboard.
-    #[error("{path} is {kind}, and no file that could be read")]
+    #[error("{path} is {kind}, not a readable file")]
     NotReadable {
         /// Path.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum FileError {
         kind: Kind,
     },
     /// Longer than the limit.
-    #[error("{path} is longer than {most_bytes} bytes, which no such file is")]
+    #[error("{path} is too long: more than {most_bytes} bytes")]
     TooLong {
         /// Path.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum FileError {
         most_bytes: u64,
     },
     /// Its directory is missing.
-    #[error("{path}: there is no folder {folder}; make it first, or name another file")]
+    #[error("{path}: there is no folder {folder}; create it or name another file")]
     NoFolder {
         /// Path of the file.
         path: PathBuf,
@@ -63,13 +63,13 @@ pub enum FileError {
         folder: PathBuf,
     },
     /// The file exists, but must be new.
-    #[error("{path} exists already; name a new file")]
+    #[error("{path} already exists; name a new file")]
     Exists {
         /// Path.
         path: PathBuf,
     },
     /// A log or settings file only replaces one of its kind.
-    #[error("{path} is there already and holds something else; name a new file")]
+    #[error("{path} already exists with other content; name a new file")]
     NoLog {
         /// Path.
         path: PathBuf,
@@ -102,7 +102,7 @@ impl fmt::Display for Kind {
             Self::Stream => "a pipe, a terminal or /dev/null",
             Self::SymbolicLink => "a symbolic link",
             Self::HardLink => "a file with other names (hard links)",
-            Self::KernelFile => "a file of the kernel's (/proc, /sys)",
+            Self::KernelFile => "a kernel file (/proc, /sys)",
         })
     }
 }
@@ -111,7 +111,7 @@ impl Kind {
     const fn advice(self) -> &'static str {
         match self {
             Self::BlockDevice | Self::CharacterDevice => {
-                "devices are written by jobs alone; name a regular file"
+                "only jobs write devices; name a regular file"
             }
             Self::SymbolicLink => "remove the link, or name the file itself",
             _ => "name a regular file",

@@ -44,7 +44,7 @@ pub fn open_to_read(path: &Path) -> Result<File, FileError> {
 pub(crate) fn reopen(held: &impl AsRawFd, flags: OFlags) -> io::Result<File> {
     match open(format!("/proc/self/fd/{}", held.as_raw_fd()), flags, Mode::empty()) {
         Err(Errno::NOENT) => {
-            let why = "/proc is not mounted here: mount -t proc proc /proc";
+            let why = "/proc is not mounted: mount -t proc proc /proc";
             Err(io::Error::new(io::ErrorKind::Unsupported, why))
         }
         opened => Ok(opened?.into()),

@@ -141,7 +141,7 @@ fn memory_is_bounded() {
     // An endless source, and a file of a few kB that decompresses to GiB.
     let (found, most) = read(Repeated::new(SYSLOG, u64::MAX));
     let given_up =
-        |one: &iodyno_fio::read::Problem| one.what.starts_with("nothing of fio's for a GiB");
+        |one: &iodyno_fio::read::Problem| one.what.starts_with("no fio output for a GiB");
     assert!(found.problems.iter().any(given_up), "{found:?}");
     assert!(most < 24 * MIB, "{most}");
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

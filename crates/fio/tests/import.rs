@@ -247,7 +247,7 @@ fn other_encodings_and_other_files() {
     for nothing in [&b""[..], b"a\0b", b"[global]\nrw=read\n"] {
         let found = read(nothing);
         assert!(found.measurements.is_empty());
-        assert_eq!(found.problems[0].what, "nothing of fio's was found");
+        assert_eq!(found.problems[0].what, "no fio output found");
     }
     let rows = read(b"1, 100, 0, 4096\n2, 100, 0, 4096\n");
     assert!(rows.problems[0].what.contains("name does not say"), "{rows:?}");

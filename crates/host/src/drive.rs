@@ -190,7 +190,7 @@ fn ask<'a>(
 fn parse_page<T>(page: Fact<Vec<u8>>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Fact<T> {
     page.and_then(|page| {
         parse(&page).map_or_else(
-            || Fact::Unreadable(format!("an answer of {} bytes that makes no sense", page.len())),
+            || Fact::Unreadable(format!("an invalid answer of {} bytes", page.len())),
             Fact::Read,
         )
     })

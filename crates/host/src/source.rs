@@ -153,7 +153,7 @@ pub trait Source: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// Neither a captured folder nor a captured file.
-    #[error("captured machine {}: {error}; name what `iodyno capture` wrote", path.display())]
+    #[error("captured machine {}: {error}; name `iodyno capture`'s output", path.display())]
     Open {
         /// Path that was opened.
         path: PathBuf,
@@ -169,7 +169,7 @@ pub enum SourceError {
         error: serde_json::Error,
     },
     /// It has neither /sys nor /proc.
-    #[error("{} holds no captured machine: it has neither sys nor proc", path.display())]
+    #[error("{} is no captured machine: it has neither sys nor proc", path.display())]
     Empty {
         /// Path that was opened.
         path: PathBuf,

@@ -191,12 +191,12 @@ impl FioExit {
     /// Describes the end in a sentence, unless it was successful.
     pub(super) fn failure(&self) -> Option<String> {
         let Some(status) = self.status else {
-            return Some("fio did not end of being killed".to_owned());
+            return Some("fio did not end when killed".to_owned());
         };
         match (status.code(), status.signal()) {
             (Some(0), _) => None,
-            (Some(code), _) => Some(format!("fio ended with exit status {code}")),
-            (None, signal) => Some(format!("fio was ended by signal {}", signal.unwrap_or(0))),
+            (Some(code), _) => Some(format!("fio exited with status {code}")),
+            (None, signal) => Some(format!("fio ended on signal {}", signal.unwrap_or(0))),
         }
     }
 }

@@ -112,7 +112,7 @@ fn check_job(job: &Job) -> Result<(), String> {
         }
         _ => return Ok(()),
     };
-    Err(format!("{refused} is not passed on to fio: the native generator does it"))
+    Err(format!("{refused} is not passed to fio: use the native generator"))
 }
 
 /// Refuses options that could lead fio to a target that was not cleared, or to a program.
@@ -152,7 +152,7 @@ fn check_fio_only(job: &Job, name: &str, value: &str) -> Result<(), String> {
     // `mmaphuge:FILE` puts buffers into a file.
     let memory = matches!(name, "mem" | "iomem") && value.contains(':');
     if !plain || name.is_empty() || ELSEWHERE.contains(&name) || engine || memory {
-        return Err(format!("{name}={value} is not passed on to fio: its targets are not cleared"));
+        return Err(format!("{name}={value} is not passed to fio: it may reach other targets"));
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ fn clone_options(
         let (offset, length) = match space.extents.as_slice() {
             [] => (0, size_bytes),
             [extent] => (extent.offset, extent.length),
-            _ => return Err("fio cannot stay inside several ranges of a target".to_owned()),
+            _ => return Err("fio cannot use several ranges of a target".to_owned()),
         };
         let bs = job.largest_block().max(1);
         let (first, end) = if job.pattern.rw.is_random() {
@@ -203,7 +203,7 @@ fn clone_options(
             (border(share), border(share + 1))
         };
         if first == end {
-            return Err("there are fewer blocks than threads".to_owned());
+            return Err("fewer blocks than threads".to_owned());
         }
         clone_options.insert("offset", (offset + first * bs).to_string());
         clone_options.insert("size", ((end - first) * bs).to_string());
@@ -244,7 +244,7 @@ fn section_name(name: &str) -> String {
 fn add_option(section: &mut String, name: &str, value: &str) -> Result<(), String> {
     // In a job file `;` and `#` begin a comment anywhere.
     if value.contains([';', '#', '\n', '\r']) {
-        return Err(format!("{name}={value:?} cannot be written in a job file of fio"));
+        return Err(format!("{name}={value:?} cannot be expressed in a fio job file"));
     }
     writeln!(section, "{name}={value}").expect("a string takes everything");
     Ok(())

@@ -59,7 +59,7 @@ pub enum FioError {
         error: io::Error,
     },
     /// Another program has its name.
-    #[error("{} is not fio: to --version it says {said:?}", .program.display())]
+    #[error("{} is not fio: --version prints {said:?}", .program.display())]
     NotFio {
         /// Program that was tried.
         program: PathBuf,

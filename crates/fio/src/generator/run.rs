@@ -34,7 +34,7 @@ pub(super) fn run(
         let unfit = |what| LoadError::Unfit { target: cleared.target(), what };
         let reads_only = cleared.files.iter().any(|file| matches!(file, Access::Read(_)));
         if cleared.job.writes() && reads_only {
-            return Err(unfit("it is cleared for reading only, and the job writes".to_owned()));
+            return Err(unfit("opened for reading only, but the job writes".to_owned()));
         }
         if cleared.files.is_empty() {
             return Err(unfit("the job has no target".to_owned()));
@@ -81,7 +81,7 @@ pub(super) fn run(
     let numbered: Vec<_> = numbered.collect();
     let killed = watched.killed.then(|| {
         let seconds = generator.patience.as_secs_f64();
-        format!("fio did not end within {seconds} s after it was asked to, and was killed")
+        format!("fio did not end within {seconds} s of being asked to and was killed")
     });
     let messages = with_target_names(&ended.messages, jobs);
     let Some(last) = watched.last.filter(|last| last.measurements.len() == file.owners.len())

@@ -54,8 +54,8 @@ fn about(report: &Report<'_>) -> JsonValue {
     let results = || report.jobs.iter().flat_map(|job| &job.measurement.total);
     let split = results().filter(|result| result.split.is_some()).count();
     let latencies = match split {
-        0 => "clat_ns repeats lat_ns, the total latency; slat_ns is not known",
-        n if n == results().count() => "slat_ns, clat_ns and lat_ns are known apart",
+        0 => "clat_ns repeats lat_ns (total latency); slat_ns is unknown",
+        n if n == results().count() => "slat_ns, clat_ns and lat_ns are separate",
         _ => "where slat_ns is empty, clat_ns repeats lat_ns, the total latency",
     };
     let sources: Vec<&str> = {

@@ -28,10 +28,10 @@ pub struct Document {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ReadError {
     /// The text contains no document.
-    #[error("no fio report in JSON found: `{{` followed by \"fio version\" was expected")]
+    #[error("no fio report in JSON found: expected `{{` followed by \"fio version\"")]
     NoDocument,
     /// A document is cut off or damaged.
-    #[error("line {line}: the report that begins here is not JSON: {what}")]
+    #[error("line {line}: the report starting here is not JSON: {what}")]
     NotJson {
         /// Line of the text, from 1.
         line: usize,
@@ -39,7 +39,7 @@ pub enum ReadError {
         what: String,
     },
     /// A document lacks a member that every report has.
-    #[error("line {line}: the report that begins here has no `{member}`")]
+    #[error("line {line}: the report starting here has no `{member}`")]
     Missing {
         /// Line of the text, from 1.
         line: usize,

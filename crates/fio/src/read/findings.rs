@@ -5,10 +5,9 @@ use std::fmt;
 use iodyno_model::Measurement;
 
 /// Problem of a text without fio output.
-pub(super) const NOTHING: &str = "nothing of fio's was found";
+pub(super) const NOTHING: &str = "no fio output found";
 /// Problem of a text with more jobs than [`most_jobs`].
-pub(super) const TOO_MANY: &str =
-    "more jobs than fio reports in a text of this length: what follows is not read";
+pub(super) const TOO_MANY: &str = "too many jobs for a text of this length: the rest is not read";
 
 /// Limit of jobs read from a text of this length: far more than fio ever writes.
 pub(super) fn most_jobs(bytes: usize) -> usize {

@@ -42,7 +42,7 @@ pub(super) struct Found {
 pub(super) fn file(path: &Path) -> io::Result<Imported> {
     let kind = std::fs::metadata(path)?.file_type();
     if kind.is_block_device() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a block device is no report"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "block device, not a report"));
     }
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match LogName::parse(plain_name(name)) {
@@ -113,7 +113,7 @@ pub(super) fn folder(folder: &Path) -> io::Result<Imported> {
             None => {
                 if !owners.is_empty() {
                     let title = inside.join(&stem).display().to_string();
-                    let what = "which of the jobs these logs belong to cannot be told";
+                    let what = "cannot tell which jobs these logs belong to";
                     imported.problems.push(Problem::new(&title, None, what));
                 }
                 imported.add_logs_only(&inside, &stem, logs, ReportInfo::default());

@@ -76,7 +76,7 @@ pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
         return Ok(nothing(name));
     }
     if looks_like_log(head) {
-        let what = "rows of a fio log, but its name does not say of what: \
+        let what = "rows of a fio log, but its name lacks the log type: \
                     NAME_bw.log, _iops.log, _lat.log, _clat.log, _slat.log, _clat_hist.log";
         let problems = vec![Problem::new(name, None, what)];
         return Ok(Imported { problems, ..Imported::default() });
@@ -93,7 +93,7 @@ pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
         problem.line = problem.line.map(|line| parts.lines.of(line));
     }
     if let Some(line) = parts.given_up {
-        let what = "nothing of fio's for a GiB: what follows is not read";
+        let what = "no fio output for a GiB: the rest is not read";
         imported.problems.push(Problem::new(name, Some(line), what));
     }
     Ok(imported)

@@ -110,7 +110,7 @@ pub(super) fn reports(output: &str) -> Reports {
                 documents.push(document);
             }
             Err(member) => {
-                let what = format!("the report that begins here has no `{member}`");
+                let what = format!("the report starting here has no `{member}`");
                 reports.problems.push((lines.at(start), what));
             }
         }
@@ -178,7 +178,7 @@ fn loose_jobs(
         };
     }
     if let (Some(first), true) = (jobs.first(), reports.problems.is_empty()) {
-        let what = format!("the head of the report is missing before job `{}`", first.name);
+        let what = format!("the report's head is missing before job `{}`", first.name);
         reports.problems.push((lines.at(part.start), what));
     }
     jobs
@@ -259,7 +259,7 @@ fn object_with(output: &str, member: &str, part: Range<usize>) -> Option<usize> 
 /// Parses the JSON value at `start`; returns it and its end.
 fn parse<T: DeserializeOwned>(output: &str, start: usize) -> Result<(T, usize), serde_json::Error> {
     let mut values = json_of(&output[start..]).into_iter::<T>();
-    let value = values.next().ok_or_else(|| serde::de::Error::custom("it ends here"))??;
+    let value = values.next().ok_or_else(|| serde::de::Error::custom("end of text"))??;
     Ok((value, start + values.byte_offset()))
 }
 

@@ -85,10 +85,8 @@ impl Imported {
             && !numbers.is_empty()
             && numbers.len() < numjobs as usize
         {
-            let what = format!(
-                "logs of {} of {numjobs} jobs are there: series are of those",
-                numbers.len()
-            );
+            let what =
+                format!("only {} of {numjobs} jobs have logs: series cover these", numbers.len());
             self.problems.push(Problem::new(&path.display().to_string(), None, what));
         }
         jobs.series()
@@ -147,9 +145,9 @@ impl Remarks {
     ) {
         if let Some((line, rows)) = log.damage {
             let what = match rows {
-                1 => "not a row of a log: it is passed over".to_owned(),
-                2 => "not a row of a log: it is passed over, and 1 more line".to_owned(),
-                _ => format!("not a row of a log: it is passed over, and {} more lines", rows - 1),
+                1 => "not a log row: skipped".to_owned(),
+                2 => "not a log row: skipped, and 1 more line".to_owned(),
+                _ => format!("not a log row: skipped, and {} more lines", rows - 1),
             };
             problems.push(Problem::new(&title, Some(line), what));
         }
@@ -171,13 +169,13 @@ impl Remarks {
         let empty = self.empty.into_iter().filter(|(kind, _)| !usual(*kind));
         let empty: Vec<String> = empty.map(|(_, title)| title).collect();
         if let Some(first) = empty.first() {
-            let what = format!("the log holds no row{}", more(&empty));
+            let what = format!("the log has no rows{}", more(&empty));
             problems.push(Problem::new(first, None, what));
         }
         if let Some(first) = self.unit_assumed.first() {
             let what = format!(
-                "latencies were taken for ns: fio 2 logged us, and neither a report of this run \
-                 nor the log tells its version{}",
+                "latencies taken for ns: fio 2 logged us, and neither a report of this run \
+                 nor the log has its version{}",
                 more(&self.unit_assumed)
             );
             problems.push(Problem::new(first, None, what));

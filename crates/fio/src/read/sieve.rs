@@ -111,7 +111,7 @@ pub(super) fn near_fio(mut input: impl Read) -> io::Result<Parts> {
         block.drain(..end);
         debug_assert_eq!(block.len(), rest);
         if parts.text.len() > LARGEST_BYTES {
-            let what = "more than any report of fio";
+            let what = "larger than any fio report";
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
         }
         if without_bytes > LONGEST_WITHOUT_BYTES {

@@ -26,10 +26,7 @@ pub(crate) fn read(
         table: match source.mapped_table(kernel_name, number) {
             Ok(text) => {
                 let segments = text.lines().map(segment).collect::<Option<Vec<_>>>();
-                segments.map_or_else(
-                    || Fact::Unreadable("a table that makes no sense".into()),
-                    Fact::Read,
-                )
+                segments.map_or_else(|| Fact::Unreadable("an invalid table".into()), Fact::Read)
             }
             Err(error) => read::unknown(&error),
         },

@@ -216,7 +216,7 @@ fn counted(source: &dyn Source, path: &str, severity: PcieSeverity) -> Fact<(u64
         }
     }
     total.map_or_else(
-        || Fact::Unreadable("no total of errors".into()),
+        || Fact::Unreadable("no error total".into()),
         |total| Fact::Read((total, kinds)),
     )
 }

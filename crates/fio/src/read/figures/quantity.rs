@@ -10,7 +10,7 @@ pub(super) fn iops(text: &str) -> Result<Estimate, String> {
         "" => 1.0,
         "k" | "K" => 1e3,
         "m" | "M" => 1e6,
-        _ => return Err(format!("`{text}`: IOPS such as 343k were expected")),
+        _ => return Err(format!("`{text}`: expected IOPS such as 343k")),
     };
     number.scaled(scale)
 }
@@ -31,7 +31,7 @@ pub(super) fn bytes_per_s(text: &str, unit: &str) -> Result<Estimate, String> {
         "GiB" => 1_073_741_824.0,
         _ => {
             return Err(format!(
-                "`{text}`: a bandwidth with its unit, such as 1660 MB/s or 1.5 GiB/s, was expected"
+                "`{text}`: expected a bandwidth with unit, such as 1660 MB/s or 1.5 GiB/s"
             ));
         }
     };
@@ -47,7 +47,7 @@ pub(super) fn time_ns(text: &str, unit: &str) -> Result<Estimate, String> {
         "us" | "µs" | "μs" | "usec" => 1e3,
         "ms" | "msec" => 1e6,
         "s" => 1e9,
-        _ => return Err(format!("`{text}`: a latency with its unit, such as 85 us, was expected")),
+        _ => return Err(format!("`{text}`: expected a latency with unit, such as 85 us")),
     };
     number.scaled(scale)
 }
@@ -82,10 +82,10 @@ fn parts(text: &str) -> Result<(Number, &str), String> {
         .skip(1)
         .all(|group| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit()));
     if !grouped {
-        return Err(format!("`{text}`: write the decimals behind a point"));
+        return Err(format!("`{text}`: use a point for decimals"));
     }
     let plain = number.replace([',', '_'], "");
-    let value = plain.parse().map_err(|_| format!("`{text}`: a number was expected"))?;
+    let value = plain.parse().map_err(|_| format!("`{text}`: expected a number"))?;
     let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
     Ok((Number { value, decimals }, rest.trim()))
 }

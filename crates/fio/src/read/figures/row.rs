@@ -150,7 +150,7 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
                 for word in cell.split_whitespace() {
                     let (option, value) =
                         word.trim_start_matches("--").split_once('=').ok_or_else(|| {
-                            placed(format!("`{word}`: fio's options (rw=read bs=4k) were expected"))
+                            placed(format!("`{word}`: expected fio options (rw=read bs=4k)"))
                         })?;
                     options.insert(option.to_owned(), value.to_owned());
                 }
@@ -172,7 +172,7 @@ pub(super) fn row(raw: Raw) -> Result<Row, String> {
             Column::Behind => stated.behind = Some(StatedCard::parse(cell).map_err(typed)?),
             Column::Drives => {
                 let count = cell.parse().ok().filter(|count| (1..=1024).contains(count));
-                let wrong = || placed(format!("`{cell}`: a number of drives was expected"));
+                let wrong = || placed(format!("`{cell}`: expected a number of drives"));
                 stated.drives = Some(count.ok_or_else(wrong)?);
             }
             Column::Layer => stated.layer = Some(cell.clone()),
@@ -251,7 +251,7 @@ fn direction(rw: Option<&str>) -> Result<Direction, String> {
         Some("write" | "randwrite") => Direction::Write,
         Some("trim" | "randtrim") => Direction::Trim,
         Some("rw" | "readwrite" | "randrw") => Direction::Mixed,
-        Some(other) => return Err(format!("rw={other}: read, randread, write, … was expected")),
-        None => return Err("rw is missing: what was done, in fio's words".into()),
+        Some(other) => return Err(format!("rw={other}: expected read, randread, write, …")),
+        None => return Err("rw is missing: access pattern, as in fio".into()),
     })
 }

@@ -130,7 +130,7 @@ pub(super) fn each_line(
             without = 0;
         }
         if without > LONGEST_WITHOUT {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "no row of a log in a GiB"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no log row in a GiB"));
         }
     }
 }

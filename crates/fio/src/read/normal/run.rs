@@ -204,8 +204,8 @@ impl Run {
                 name => format!("`{name}`"),
             };
             if job.is_quoted() && !job.sides.is_empty() {
-                let what = "a line as fio prints it, without the block around it: what it is of is \
-                            not known, so it is no measurement";
+                let what = "a fio result line without the block around it: its job is \
+                            unknown, so it is not imported";
                 problems.push((line, what.into()));
                 continue;
             }
@@ -213,14 +213,13 @@ impl Run {
                 problems.push((line, "the head of this job's results is missing".into()));
             }
             if job.has_only_head() && job.head.failure.is_none() && !job.head.name.is_empty() {
-                problems.push((line, format!("nothing but the head of {title} is there")));
+                problems.push((line, format!("only the header of {title} is there")));
             } else if job.sides.iter().any(Side::is_truncated) {
-                problems
-                    .push((line, format!("a line of results of {title} is cut off or damaged")));
+                problems.push((line, format!("a result line of {title} is cut off or damaged")));
             } else if job.issued.is_none() && !job.sides.is_empty() {
                 let what = format!(
-                    "the results of {title} are cut off or shortened: how many I/Os were issued \
-                     is not there, so rates are as they were printed, rounded"
+                    "the results of {title} are incomplete: the number of issued I/Os \
+                     is missing, so rates are rounded as printed"
                 );
                 problems.push((line, what));
             }
