@@ -83,7 +83,7 @@ class Exports(WriteCase):
         write = f"{NAMED} {WRITE} {self.of('F')}"
         with self.made("umount /sys/kernel/config", MOUNTED):
             with self.untouched("F"):
-                self.refused(write, "cannot be known", "/sys/kernel/config/nvmet", "--assume-unused LABF0001")
+                self.refused(write, "cannot verify", "/sys/kernel/config/nvmet", "--assume-unused LABF0001")
             self.played(f"--assume-unused LABF0001 {write}")
 
     def test_what_is_passed_commands_by_others(self):

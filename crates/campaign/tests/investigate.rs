@@ -237,7 +237,7 @@ fn without_experiments_the_candidates_are_listed() {
     let Answer::Undecided { between, experiments } = answer else { panic!("{answer:?}") };
     assert_eq!(between, [Limiter::Depth, Limiter::Drive]);
     assert_eq!(experiments.len(), 2);
-    assert!(text.contains("is not decided"), "{text}");
+    assert!(text.contains("is open"), "{text}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn what_no_destination_takes_is_kept_and_pushed_later() {
     let output = quick(&world, &["--push", path(&missing), "--push", "env:PUSH_URL"]);
     status(&output, 1);
     let said = text(&output.stderr);
-    assert!(said.contains("the environment has no PUSH_URL") && said.contains("1 left"), "{said}");
+    assert!(said.contains("PUSH_URL is not set") && said.contains("1 left"), "{said}");
     let kept = world.files("store.sqlite.outbox");
     assert_eq!(kept.len(), 2, "{kept:?}");
     status(&world.run(&["runs", "push"]), 4);
@@ -256,7 +256,7 @@ fn where_nothing_can_be_kept_the_node_is_judged_and_pushed_all_the_same() {
     status(&output, 1);
     assert!(text(&output.stdout).contains("link-degraded"), "{}", text(&output.stdout));
     let said = text(&output.stderr);
-    assert!(said.contains("now or never") && said.contains("away took no document"), "{said}");
+    assert!(said.contains("now or never") && said.contains("away refused"), "{said}");
     assert_eq!(world.files("shared").len(), 1, "{said}");
     // On a healthy node the failed push is the only problem.
     let own = profile(&world, TWICE);

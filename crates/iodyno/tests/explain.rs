@@ -70,7 +70,7 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
     let slow = at(&all, 1660e6);
     assert_eq!(slow["limiter"], "link");
     says(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1660 to 1880 MB/s of data"]);
-    says(slow, &["1660 MB/s were read", "what limits is the link", "3379 MB/s"]);
+    says(slow, &["1660 MB/s were read", "limited by the link", "3379 MB/s"]);
     // Wording for readers who do not know PCIe.
     says(slow, &["4 lanes of generation 2 between drive and processor"]);
     says(slow, &["addresses and checksums take the rest"]);
@@ -89,7 +89,7 @@ fn a_p5600_gives_what_is_claimed_and_an_empty_one_says_nothing() {
     let sequential = at(&all, 6938e6);
     // The payload size is unknown: at 99 % of its claim the link may be full as well.
     assert_eq!((&sequential["limiter"], &sequential["validity"]), (&Value::Null, &"VALID".into()));
-    says(sequential, &["both are within reach: 6938 MB/s of 6534 to 7411 MB/s"]);
+    says(sequential, &["both are close: 6938 MB/s of 6534 to 7411 MB/s"]);
     says(sequential, &["6938 MB/s of 7000 MB/s", "PASS: 99 % of the claim"]);
     let random = at(&all, 1e6);
     assert_eq!(random["limiter"], "drive");
@@ -141,7 +141,7 @@ fn two_raid_cards_limit_and_neither_drive_nor_slot_does() {
                      checked behind the card";
         says(at(&all, rate), &[words]);
     }
-    says(at(&all, 40e9), &["what limits are the cards (2 x PERC H965i)"]);
+    says(at(&all, 40e9), &["limited by the cards (2 x PERC H965i)"]);
     says(at(&all, 3e6), &["beyond 64 jobs only the latency grows, from 683 us to 1.37 ms"]);
     says(at(&all, 700e3), &["each write is 6 I/Os"]);
 }

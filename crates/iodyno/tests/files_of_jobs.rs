@@ -134,17 +134,17 @@ fn what_is_refused_has_changed_nothing() {
     for (job, words, said) in [
         (format!("rw=write\nfilename={path}"), vec![], ": writing not allowed"),
         (format!("rw=read\nfilename={path}"), vec![], "holds 4.88 KiB, and a job reads 1 MiB"),
-        (format!("rw=write\ndirectory={data}/none"), vec![], "there is no directory"),
-        (format!("rw=write\nfilename={data}/none/a/f"), vec![], "there is no directory"),
+        (format!("rw=write\ndirectory={data}/none"), vec![], ": no directory "),
+        (format!("rw=write\nfilename={data}/none/a/f"), vec![], ": no directory "),
         (
             format!("rw=write\nfilename_format=none/$jobnum\ndirectory={data}"),
             vec![],
-            "there is no directory",
+            ": no directory ",
         ),
         (
             format!("rw=write\nnrfiles=3\nsize=3m\nfilename={data}/a:{data}/none/b"),
             vec![],
-            "there is no directory",
+            ": no directory ",
         ),
         (
             format!("rw=write\nfilename={data}/other\nallow_file_create=0"),

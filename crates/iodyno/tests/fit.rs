@@ -203,7 +203,7 @@ fn profiles_are_listed_explained_and_planned() {
     }
     let planned = world.run(&["fit", "etcd", directory.to_str().unwrap(), "--dry-run"]);
     let planned = text(&planned.stdout);
-    assert!(planned.contains("50 s in all; up to 100 s"), "{planned}");
+    assert!(planned.contains("total 50 s; up to 100 s"), "{planned}");
     // Eight jobs use a file that `filesize` makes larger than the part of each.
     let directory_word = directory.to_str().unwrap();
     let planned = world.run(&["fit", "mlperf-checkpoint", directory_word, "--dry-run"]);

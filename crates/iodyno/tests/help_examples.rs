@@ -44,7 +44,7 @@ const COMMANDS: [&str; 32] = [
 /// refused.
 const WANTS_A_DRIVE: [&str; 7] = [
     "block device",
-    "a drive was expected",
+    "expected a drive",
     "leave out --dry-run",
     "nothing to resume",
     "no run",

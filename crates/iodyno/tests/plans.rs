@@ -151,7 +151,7 @@ fn targets_together_are_one_measurement_with_parts() {
     let output = world.run(&["resume"]);
     status(&output, 0);
     assert!(
-        text(&output.stderr).contains("nothing is left of 2 points"),
+        text(&output.stderr).contains("all 2 points are done"),
         "{}",
         text(&output.stderr)
     );

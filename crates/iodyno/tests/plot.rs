@@ -91,11 +91,11 @@ fn what_cannot_be_drawn_is_said_and_is_the_users_to_change() {
     for (arguments, says) in [
         (&["plot", "sweep", "-o", "x.pdf"][..], ".svg or .png"),
         (&["plot", "no-such-run", "-o", output], "neither a run"),
-        (&["plot", "sweep", "--where", "bs=4k", "-o", output], "measured were 64k"),
+        (&["plot", "sweep", "--where", "bs=4k", "-o", output], "measured: 64k"),
         (&["plot", "sweep", "--where", "bs", "-o", output], "OPTION=VALUE"),
         (&["plot", "sweep", "--where", "iodpeth=4", "-o", output], "did you mean `iodepth`?"),
         (&["plot", "sweep", "--series", "numjbos", "-o", output], "did you mean `numjobs`?"),
-        (&["plot", "sweep", "--series", "rate_iops", "-o", output], "rate_iops is not known"),
+        (&["plot", "sweep", "--series", "rate_iops", "-o", output], "no measurement has rate_iops"),
         (&["plot", "sweep", "--metric", "speed", "-o", output], "p99.9"),
         (&["plot", "sweep", "--figure", "xyzzy", "-o", output], "grid3d"),
         (&["plot", "sweep", "--figure", "scaling", "-o", output], "numbers of drives"),

@@ -110,7 +110,7 @@ fn nothing_is_written_that_was_not_named_or_is_in_use() {
     }
     for output in shown {
         status(&output, 2);
-        assert!(text(&output.stdout).contains("is in use and would be left alone"));
+        assert!(text(&output.stdout).contains("is in use and would be skipped"));
     }
     assert!(disk.bytes() == before);
     // A refused preparation is not a run.

@@ -337,7 +337,7 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
 
     let wrong = world.run(&["model", &path("a.iotrace"), "-o", &path("a.txt")]);
     status(&wrong, 2);
-    assert!(text(&wrong.stderr).contains(".iomodel, .fio or .toml was expected"));
+    assert!(text(&wrong.stderr).contains("expected .iomodel, .fio or .toml"));
     std::fs::write(path("none"), "nothing").unwrap();
     status(&world.run(&["model", &path("none"), "-o", &path("d.iomodel")]), 2);
 }

@@ -105,7 +105,7 @@ fn rounds_end_with_the_steady_state_or_say_that_there_is_none() {
         let found = document(&world, "last");
         assert_eq!(measured(&found), expected(rounds));
         let shown = text(&run(&world, &["show", "-v", "last"]).stdout);
-        for word in [words, "the plan asks to purge it", "unknown: none recorded"] {
+        for word in [words, "plan requires: purge it", "unknown: none recorded"] {
             assert!(shown.contains(word), "{word}: {shown}");
         }
     }

@@ -211,7 +211,7 @@ fn standard_output_is_the_stream_alone() {
         ("check data --stream - --format junit".into(), "--format"),
         ("explain last --stream -".into(), "nothing is measured"),
         (format!("{JOB} --stream nowhere/x"), "nowhere"),
-        (format!("{JOB} --stream unix:nobody"), "nobody listens there"),
+        (format!("{JOB} --stream unix:nobody"), "no listener"),
         (format!("{JOB} --listen example.org:80"), "8080"),
     ] {
         let output = run(&words);

@@ -40,8 +40,8 @@ fn a_device_is_written_once_the_user_answers_for_what_cannot_be_seen() {
     let refused = run(&world, &job);
     status(&refused, 2);
     let said = text(&refused.stderr);
-    let as_root = "run it as root: sudo ";
-    for part in ["cannot be known: ", "the open files of ", as_root, "--assume-unused loop"] {
+    let as_root = "run as root: sudo ";
+    for part in ["cannot verify that ", "the open files of ", as_root, "--assume-unused loop"] {
         assert!(said.contains(part), "`{part}` is missing in: {said}");
     }
     assert!(disk.bytes() == before, "it was written");

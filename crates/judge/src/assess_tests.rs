@@ -24,7 +24,7 @@ fn a_healthy_machine_passes() {
     assert!(all.measurements.iter().all(|judged| judged.validity == Validity::Valid));
     let reason = all.measurements[1].metrics[0].reason.to_string();
     assert_eq!(reason, "98 % of the claim");
-    assert_eq!(all.measurements[9].metrics[0].reason.to_string(), "100 % of the sum of each alone");
+    assert_eq!(all.measurements[9].metrics[0].reason.to_string(), "100 % of the sum of all alone");
     assert_eq!(exit_status(&record, &all, true), ExitStatus::Fine);
     assert_eq!(all.subjects.len(), 3);
     assert_eq!(all.rules.len(), rules().len());
@@ -83,7 +83,7 @@ fn findings_on_other_drives_do_not_count() {
     assert_eq!(named.subjects, [("nvme0".to_owned(), Verdict::Pass)]);
     let reported = named.findings.iter().find(|finding| finding.rule == "drive-dead").unwrap();
     assert_eq!(reported.severity, Severity::Info);
-    assert!(reported.what.starts_with("Not among what was named"), "{}", reported.what);
+    assert!(reported.what.starts_with("Not a named target"), "{}", reported.what);
     // An expectation asks about the whole machine.
     let expect = crate::Expectation::parse("drives = 3", "e").unwrap();
     let claims = claims();

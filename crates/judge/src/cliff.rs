@@ -118,7 +118,7 @@ mod tests {
         };
         let (verdict, reason) = judged(422);
         assert_eq!(verdict, Verdict::Warn);
-        assert_eq!(reason, "62 % of the claim, from 2.5 s on (81 % on the whole)");
+        assert_eq!(reason, "62 % of the claim, from 2.5 s on (81 % overall)");
         assert_eq!(judged(680).0, Verdict::Pass);
     }
 }

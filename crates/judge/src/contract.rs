@@ -208,15 +208,15 @@ mod tests {
     #[test]
     fn invalid_contracts_are_refused_with_a_hint() {
         let said = |text| contract(text).unwrap_err().to_string();
-        assert!(said("gp4").starts_with("gp4: no such type of volume; known are gp3, io2"));
+        assert!(said("gp4").starts_with("gp4: unknown volume type; known: gp3, io2"));
         assert_eq!(
             said("gp3,fast"),
-            "fast: IOPS or a rate were expected, as in gp3,6000iops,500MB/s"
+            "fast: expected IOPS or a rate, as in gp3,6000iops,500MB/s"
         );
         assert_eq!(
             said("gp3,-1iops"),
-            "-1iops: IOPS or a rate were expected, as in gp3,6000iops,500MB/s"
+            "-1iops: expected IOPS or a rate, as in gp3,6000iops,500MB/s"
         );
-        assert_eq!(said("gp3,90000iops"), "90000iops: no gp3 volume gives as much");
+        assert_eq!(said("gp3,90000iops"), "90000iops: no gp3 volume offers this");
     }
 }

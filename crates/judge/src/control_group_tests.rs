@@ -42,7 +42,7 @@ fn io_max_is_reached_or_not_on_each_device() {
     let text = found.to_string();
     assert!(
         text.starts_with(
-            "io.max of control group /a lets 6700 MB/s of reads through to nvme0n1, and"
+            "io.max of control group /a limits 6700 MB/s of reads to nvme0n1, and"
         ),
         "{text}"
     );
@@ -108,7 +108,7 @@ fn cpu_max_shows_in_the_periods_that_it_ended() {
     assert!(!some.is_the_limit());
     let most = effect(&with(60), 0).unwrap();
     assert!(most.is_the_limit());
-    let said = "cpu.max (0.50 CPUs) of control group /a stopped it in 60 % of its periods";
+    let said = "cpu.max (0.50 CPUs) of control group /a throttled it in 60 % of periods";
     assert_eq!(most.to_string(), said);
     let record = with(0).record();
     assert_eq!(allowed_cpus(record.host().unwrap()), Some(0.5));

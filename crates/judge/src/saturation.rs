@@ -284,7 +284,7 @@ mod tests {
             for (verdict, reason) in &verdicts {
                 assert_eq!(*verdict, Verdict::Unjudged, "{option}: {reason}");
                 assert!(
-                    reason.ends_with("the claim, and it was asked to go no faster"),
+                    reason.ends_with("the claim, limited by its own options"),
                     "{reason}"
                 );
             }

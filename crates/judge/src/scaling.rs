@@ -121,10 +121,10 @@ mod tests {
         assert_eq!(found.stopped_at, Some(3));
         let said = found.sentence("read").unwrap();
         assert!(said.contains("stopped growing at 3 drives, with 12000 MB/s"), "{said}");
-        assert!(said.contains("one more brought 10 % of what the first does alone"), "{said}");
+        assert!(said.contains("one more added 10 % of one drive's rate"), "{said}");
         assert_eq!(growth(&[4e9, 3e9]).stopped_at, Some(1));
         assert!(
-            growth(&[4e9, 3e9]).sentence("x").unwrap().contains("took away 25 % of what the first")
+            growth(&[4e9, 3e9]).sentence("x").unwrap().contains("cost 25 % of one drive's rate")
         );
         // Figures without an interval leave nothing open; wide intervals do.
         assert!(!found.is_doubtful);

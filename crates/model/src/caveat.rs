@@ -356,7 +356,7 @@ mod tests {
         let failed = &json["shortfalls"][1];
         assert_eq!((&failed["kind"], &failed["failed"]), (&"ios_failed".into(), &2.into()));
         assert_eq!(failed["first"]["cause"]["errno"], 5);
-        assert_eq!(failed["text"], "2 of 9 I/Os failed, the first: EIO at offset 0");
+        assert_eq!(failed["text"], "2 of 9 I/Os failed, first: EIO at offset 0");
         assert_eq!(serde_json::from_value::<Conditions>(json).unwrap(), conditions);
     }
 

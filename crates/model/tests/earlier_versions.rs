@@ -139,7 +139,7 @@ fn skip_reasons_are_read_in_both_forms() {
     let json = serde_json::to_value(&now).unwrap();
     assert_eq!((&json["reason"]["kind"], &json["reason"]["iops"]), (&json!("busy"), &json!(412.0)));
     assert!(
-        json["why"].as_str().unwrap().starts_with("nvme0n1 serves others: 412 IOPS and 38 MB/s")
+        json["why"].as_str().unwrap().starts_with("nvme0n1 is busy, skipped: 412 IOPS and 38 MB/s")
     );
     assert_eq!(read::<Skipped>(json).why, busy);
 }

@@ -129,7 +129,7 @@ fn predictions_are_separate_from_measurements() {
         "<h3>Predicted, not measured</h3>",
         "~ 5000 ± 100",
         "Verified on one point: it held.",
-        "rw=randread nvme0n1: the most is 9000 IOPS",
+        "rw=randread nvme0n1: highest 9000 IOPS",
     ] {
         assert!(visible.contains(words), "{words}");
     }

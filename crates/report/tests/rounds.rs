@@ -47,7 +47,7 @@ fn the_window_has_its_fitted_line_and_limits() {
         "reached in round 6 of at most 25; window: rounds 2 to 6",
         "\n    1          900 IOPS\n",
         "\n    2           95 IOPS  window\n",
-        "steady, average 100 IOPS, range 10.0 % of it (at most 20 %)",
+        "steady, average 100 IOPS, range 10.0 % (at most 20 %)",
         "slope 10.0 % (at most 10 %), fit 95.0 + 2.50 x (round - 2) IOPS",
         "Averages over rounds 2 to 6\n",
     ] {
@@ -85,7 +85,7 @@ fn unrecorded_items_are_reported_as_unknown() {
         ..RoundsPlan::default()
     };
     let text = pts_text(&record, &plan, &[], &style(80));
-    for words in ["Purge         not known", "the plan asks to purge it", "operator", "serial"] {
+    for words in ["Purge         unknown", "plan requires: purge it", "operator", "serial"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(!text.contains('\u{1b}'));
@@ -99,7 +99,7 @@ fn times_of_points_have_readable_units() {
     }
     let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
     let text = pts_text(&record, &plan, &[], &style(400));
-    assert!(text.contains("time of a point 1.8 s, 10 s, 60 s ·"), "{text}");
+    assert!(text.contains("time per point 1.8 s, 10 s, 60 s ·"), "{text}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
     for words in [
         "Purge         format · by this run, just before its rounds",
         "written 2 times its capacity in sequence (8 MB), in 128 KiB blocks · by this run",
-        "the plan asks to purge it",
+        "plan requires: purge it",
         "Stated        operator Jane Doe\n",
         "Not known     auditor · form factor · media · major features\n",
     ] {
@@ -249,7 +249,7 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
 fn unknown_threads_and_depths_are_said_to_be_unknown() {
     let (mut record, rounds) = record("p", &[100.0]);
     let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
-    let unknown = "threads not known · outstanding I/Os of each not known · ";
+    let unknown = "threads not known · queue depth per thread not known · ";
     let workload = &mut record.measurements[0].workload;
     (workload.numjobs, workload.iodepth) = (None, None);
     let text = pts_text(&record, &plan, &[], &style(400));

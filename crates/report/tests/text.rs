@@ -289,7 +289,7 @@ fn the_last_line_is_the_verdict_in_words() {
         verdict_text(&assessment, status, &style(80))
     };
     assert_eq!(line(Verdict::Fail, 1), "FAIL  1 finding needs attention (exit status 1)\n");
-    assert_eq!(line(Verdict::Warn, 0), "WARN  nothing failed, 1 warning (exit status 0)\n");
+    assert_eq!(line(Verdict::Warn, 0), "WARN  no failures, 1 warning (exit status 0)\n");
     assert_eq!(line(Verdict::Pass, 0), "PASS  no problems found (exit status 0)\n");
     assert_eq!(
         line(Verdict::Unjudged, 4),
@@ -408,7 +408,7 @@ fn targets_on_the_same_drive_are_not_summed() {
     let mut record = common::record();
     let assessment = common::assessment(&record);
     let text = |record: &_| measurements_text(record, &assessment, &style(80));
-    assert!(text(&record).contains("of the sum of each alone"));
+    assert!(text(&record).contains("of the sum of all alone"));
     for host in &mut record.snapshots {
         host.blocks.retain(|block| block.name != "nvme1n1");
         host.blocks.push(BlockDevice {
@@ -418,7 +418,7 @@ fn targets_on_the_same_drive_are_not_summed() {
             ..BlockDevice::default()
         });
     }
-    assert!(!text(&record).contains("of the sum of each alone"));
+    assert!(!text(&record).contains("of the sum of all alone"));
 }
 
 #[test]

@@ -370,7 +370,7 @@ fn non_files_and_forbidden_files_are_refused() {
     // Directories are not created: something should perhaps be mounted there.
     let error = lay(&plan_of(&path), &[]).unwrap_err();
     let a = dir.path().join("a");
-    let said = format!(": no directory {}, on the way to {}/b", a.display(), a.display());
+    let said = format!(": no directory {} (needed for {}/b)", a.display(), a.display());
     assert!(error.to_string().ends_with(&said), "{error}");
     assert!(error.next_step().ends_with(&format!("mkdir -p {}/b", a.display())), "{error}");
     assert!(!a.exists());

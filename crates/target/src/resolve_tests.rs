@@ -101,7 +101,7 @@ fn obstacles_are_reported() {
     let detached = error(&host, "0000:09:00.0");
     assert_eq!(
         detached.to_string(),
-        "0000:09:00.0 has no NVMe controller: the driver vfio-pci has it"
+        "0000:09:00.0 has no NVMe controller: it is bound to vfio-pci"
     );
 
     host.blocks[2].size = Fact::Read(Bytes(0));

@@ -72,7 +72,7 @@ fn unclear_effects_are_repeated_while_there_is_time() {
     assert!(is_named(&said(&run(&[1.0, 1.0], &[1.2, 1.2], 0.01), 7).0, Limiter::Depth));
     let (answer, text) = said(&run(&[1.0], &[1.2], 0.01), 7);
     assert_eq!(answer, again());
-    assert!(text.contains("one of each is no evidence; next, measure both again"), "{text}");
+    assert!(text.contains("one of each is not enough; next, measure both again"), "{text}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn marginal_effects_are_repeated_before_a_limiter_is_named() {
     assert_eq!(said(&hardly, 7).0, again());
     assert!(is_named(&said(&hardly, 0).0, Limiter::Depth));
     let (_, text) = said(&hardly, 0);
-    assert!(text.contains("what limits is probably the depth"), "{text}");
+    assert!(text.contains("probably limited by the depth"), "{text}");
 }
 
 #[test]

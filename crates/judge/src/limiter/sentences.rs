@@ -32,14 +32,15 @@ pub(super) fn sentence(
                 what.push_str(&format!(", and {also}"));
             }
             let below = below_par(judged).filter(|_| *limiter == Limiter::Drive);
-            let title = limiter.is_title(case, *is_probable);
+            let title = limiter.title(case);
+            let limited = if *is_probable { "probably limited by" } else { "limited by" };
             if let Some(below) = below {
                 parts.push(format!(
-                    "{what}: the limit {title}, slower than it should be ({below})."
+                    "{what}: {limited} {title}, slower than it should be ({below})."
                 ));
                 return parts.join(" ");
             }
-            parts.push(format!("{what}: the limit {title}."));
+            parts.push(format!("{what}: {limited} {title}."));
             if *is_probable {
                 parts.push("Each was measured once, so this may be noise.".into());
             }

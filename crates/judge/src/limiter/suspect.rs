@@ -171,17 +171,6 @@ impl Limiter {
         }
     }
 
-    /// Returns its title with the verb: `is the drive itself`, `are probably the cards`.
-    pub(crate) fn is_title(self, case: &Case<'_>, is_probable: bool) -> String {
-        let several = match self {
-            Self::Card => case.cards().len() > 1,
-            Self::Drive => case.drive_count > 1,
-            _ => false,
-        };
-        let probably = if is_probable { " probably" } else { "" };
-        format!("{}{probably} {}", if several { "are" } else { "is" }, self.title(case))
-    }
-
     /// Returns a short name, for use where the title appears elsewhere: `the depth`.
     pub fn short(self, case: &Case<'_>) -> &'static str {
         match self {

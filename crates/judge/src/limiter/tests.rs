@@ -275,7 +275,7 @@ fn half_that_holds_all_slower_drives_clears_nothing() {
     assert!(matches!(shared([2, 3], [0.9, 0.9]), Standing::Open(_)));
     // Without its partner, a drive gives as much as the others; if not, it is slower itself.
     let Standing::Confirmed(why) = shared([0, 2], [0.9, 0.9]) else { panic!() };
-    assert!(why.contains("gave x0.50 beside the others"), "{why}");
+    assert!(why.contains("with the others the same drives reached x0.50"), "{why}");
     assert!(matches!(shared([0, 2], [0.45, 0.9]), Standing::Cleared(_)));
 }
 
@@ -414,7 +414,7 @@ fn an_unknown_payload_size_does_not_decide_between_drive_and_link() {
         let (answer, text) = on_unknown_payload(claim, link, rate);
         let Answer::Undecided { between, .. } = answer else { panic!("{answer:?}: {text}") };
         assert_eq!(between, [Limiter::Link, Limiter::Drive]);
-        assert!(text.contains("both are within reach"), "{text}");
+        assert!(text.contains("both are close"), "{text}");
     }
     // The rate is at the limit of the largest packets: it is the link.
     let (answer, text) = on_unknown_payload(6800.0, gen3x4, 3300.0);

@@ -64,7 +64,7 @@ mod tests {
         let hidden = card("RAID");
         check_rule(&RULE, &hidden).only(Severity::Info);
         let why = reserves(&RULE, &hidden, 0).unwrap().why;
-        assert_eq!(why, "nvme0n1 lies behind the RAID card 0000:50:00.0 mpi3mr");
+        assert_eq!(why, "nvme0n1 is behind the RAID card 0000:50:00.0 mpi3mr");
         assert_eq!(reserves(&RULE, &hidden, 3), None);
         let mut blind = hidden;
         blind.snapshots.clear();

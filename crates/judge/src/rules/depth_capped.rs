@@ -75,7 +75,7 @@ mod tests {
         let tripped = queue(known(64), known(1)).record();
         check_rule(&RULE, &tripped).only(Severity::Info);
         let why = reserves(&RULE, &tripped, 1).unwrap().why;
-        assert_eq!(why, "512 I/Os were asked for, and the queue holds 64");
+        assert_eq!(why, "512 I/Os requested, queue length 64");
         assert_eq!(check_rule(&RULE, &queue(known(64), Fact::Absent).record()), Outcome::Clear);
         assert_eq!(check_rule(&RULE, &queue(Fact::Absent, known(1)).record()), Outcome::CannotTell);
     }

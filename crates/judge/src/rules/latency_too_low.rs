@@ -83,7 +83,7 @@ mod tests {
         check_rule(&RULE, &memory.record()).only(Severity::Info);
         let found = reserves(&RULE, &memory.record(), 2).unwrap();
         assert_eq!(found.validity, iodyno_model::Validity::Invalid);
-        assert_eq!(found.why, "a mean latency of 900 ns is that of no device");
+        assert_eq!(found.why, "mean latency 900 ns: below any device's");
         assert_eq!(reserves(&RULE, &memory.record(), 0), None);
         let cached = memory.clone().measurement(2, |of| of.workload.direct = Some(false));
         assert_eq!(check_rule(&RULE, &cached.record()), Outcome::Clear, "page-cache tells");

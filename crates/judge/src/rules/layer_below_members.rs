@@ -236,7 +236,7 @@ mod tests {
         let Outcome::Findings(short) = check_rule(rule, &array("raid0", 0.5)) else { panic!() };
         assert_eq!(short.len(), 2);
         assert!(short.iter().all(|found| found.severity == Severity::Warn));
-        assert_eq!(short[0].what, "seq-read md0: 50 % of what a raid0 should make of its members.");
+        assert_eq!(short[0].what, "seq-read md0: 50 % of what a raid0 of these should reach.");
         assert!(short[0].next.contains("iodyno check nvme0n1 nvme1n1"), "{}", short[0].next);
         // A stripe is as slow as its slowest member.
         let mut slow = array("raid0", 0.5);

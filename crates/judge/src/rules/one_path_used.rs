@@ -99,7 +99,7 @@ mod tests {
         let near = two_paths(known("numa".into()), optimized());
         check_rule(&RULE, &near).only(Severity::Info);
         let why = reserves(&RULE, &near, 0).unwrap().why;
-        assert_eq!(why, "one of the 2 paths to nvme0n1, by the policy numa");
+        assert_eq!(why, "one of the 2 paths to nvme0n1 (policy numa)");
         let cut = two_paths(known("round-robin".into()), known("inaccessible".into()));
         let why = reserves(&RULE, &cut, 0).unwrap().why;
         assert_eq!(why, "1 of the 2 paths to nvme0n1 are optimized");

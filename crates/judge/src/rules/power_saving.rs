@@ -71,6 +71,6 @@ mod tests {
         };
         assert_eq!(check_rule(&RULE, &counted(0)), Outcome::Clear);
         let why = reserves(&RULE, &counted(12), 1).unwrap().why;
-        assert_eq!(why, "nvme0 changed its power state 12 times (OCP)");
+        assert_eq!(why, "nvme0 changed power state 12 times (OCP)");
     }
 }

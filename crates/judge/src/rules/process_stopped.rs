@@ -45,7 +45,7 @@ mod tests {
         check_rule(&RULE, &stopped.record()).only(Severity::Info);
         assert_eq!(reserves(&RULE, &stopped.record(), 0), None);
         let why = reserves(&RULE, &stopped.record(), 1).unwrap().why;
-        assert_eq!(why, "iodyno did not run for 5 s, which is cut out");
+        assert_eq!(why, "iodyno was stopped for 5 s, cut out");
         let fio = each(bench, |of| of.source = "fio 3.36".into());
         assert_eq!(check_rule(&RULE, &fio.record()), Outcome::CannotTell);
     }

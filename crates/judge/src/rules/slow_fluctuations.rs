@@ -123,7 +123,7 @@ mod tests {
         let slow = bench.clone().measurement(1, |of| of.total[0].slow = Some(true));
         check_rule(&RULE, &slow.record()).only(Severity::Info);
         let why = reserves(&RULE, &slow.record(), 1).unwrap().why;
-        assert!(why.starts_with("slow fluctuations: the interval is of these "), "{why}");
+        assert!(why.starts_with("slow fluctuations: the interval covers these "), "{why}");
         let changed = slow.measurement(1, |of| of.total[0].steady = Some(false));
         assert_eq!(reserves(&RULE, &changed.record(), 1), None);
         let blind =

@@ -117,7 +117,7 @@ mod tests {
     fn minutes_at_the_critical_level_warn_if_they_grow_during_the_run() {
         let past = Bench::new(1).drive(0, |d| log(d).critical_temperature_min = 12);
         let found = check_rule(&RULE, &past.record());
-        assert_eq!(found.only(Severity::Info).evidence[0].value, "12 min since it was made");
+        assert_eq!(found.only(Severity::Info).evidence[0].value, "12 min in its lifetime");
         let now = past.after(|host| log(&mut host.drives[0]).critical_temperature_min = 13);
         let found = check_rule(&RULE, &now.record());
         assert_eq!(found.only(Severity::Warn).evidence[0].value, "13 min, and counting");

@@ -84,9 +84,9 @@ mod tests {
         assert_eq!(check_rule(&RULE, &after(1000, 50)), Outcome::Clear);
         let outcome = check_rule(&RULE, &after(9_001_000, 1050));
         let found = outcome.only(Severity::Info);
-        assert_eq!(found.what, "nvme0 reached the volume's IOPS contract.");
+        assert_eq!(found.what, "nvme0 reached the volume's IOPS limit.");
         assert_eq!(found.evidence[0].value, "9 s");
-        assert_eq!(found.evidence[1].what, "time above the instance's throughput contract");
+        assert_eq!(found.evidence[1].what, "time above the instance's throughput limit");
         let mut timed = after(9_001_000, 1050);
         timed.measurements[0].conditions.above_limits = vec![AboveLimit {
             drive: "nvme0".into(),
@@ -97,7 +97,7 @@ mod tests {
         }];
         let outcome = check_rule(&RULE, &timed);
         let when = outcome.only(Severity::Info).evidence.last().unwrap();
-        assert!(when.what.ends_with(" above the volume's IOPS contract"), "{when:?}");
+        assert!(when.what.ends_with(" above the volume's IOPS limit"), "{when:?}");
         assert_eq!(when.value, "12 s to 21 s");
         // Counters that restarted, as after a stop, show nothing.
         assert_eq!(check_rule(&RULE, &after(10, 10)), Outcome::Clear);

@@ -161,11 +161,11 @@ mod tests {
         let same = ModelLikeness { model: trace, ..likeness.clone() };
         let lossy = model_text(&same, None, 7, &style);
         assert!(lossy.starts_with("The model matches the trace   20k"));
-        let note = "7 events lost in the recording: I/Os are missing, in the model as well\n";
+        let note = "7 events lost in the recording: I/Os are missing, also in the model\n";
         assert!(lossy.ends_with(note), "{lossy}");
         assert_eq!(
             options_words(&likeness),
-            "p99 on a simulated drive: 200 us by these options, 900 us by the trace"
+            "p99 on a simulated drive: 200 us with options, 900 us with the trace"
         );
     }
 }
