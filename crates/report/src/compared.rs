@@ -78,7 +78,7 @@ pub(crate) fn words(difference: &Difference) -> String {
 }
 
 /// Returns the outcome of a limit as a word and as a sentence.
-pub(crate) fn ruled(ruling: &Ruling) -> (&'static str, String) {
+pub(crate) fn outcome_words(ruling: &Ruling) -> (&'static str, String) {
     match &ruling.outcome {
         Outcome::Broken => ("broken", format!("{} holds", ruling.limit)),
         Outcome::Kept => ("kept", format!("{} does not hold", ruling.limit)),

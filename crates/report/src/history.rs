@@ -23,8 +23,8 @@ pub(crate) fn history<'a>(states: &'a [DriveState], host: &'a Host) -> Vec<Past<
     });
     with_next
         .filter(|(state, next)| {
-            let is_told_again = next.is_some_and(|next| next.run_id == state.run_id);
-            state.state != PreparationState::Begun || !is_told_again
+            let has_later_state = next.is_some_and(|next| next.run_id == state.run_id);
+            state.state != PreparationState::Begun || !has_later_state
         })
         .map(|(state, next)| Past {
             state,

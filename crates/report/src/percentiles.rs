@@ -7,7 +7,7 @@ use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind, Spread};
 pub(crate) const LEVEL: f64 = 0.95;
 
 /// I/Os required beyond a percentile for it to be shown: with fewer, a single straggler moves it.
-const BEYOND: f64 = 30.0;
+const MIN_BEYOND: f64 = 30.0;
 
 /// Percentile with its order-statistic interval, within the resolution of the bins.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percen
         let q = percent / 100.0;
         // Tolerance for rounding: 30 000 x 0.001 should be 30.
         let tail = n as f64 * q.min(1.0 - q) + 1e-6;
-        let value_ns = histogram.quantile_ns(q).filter(|_| tail >= BEYOND)?;
+        let value_ns = histogram.quantile_ns(q).filter(|_| tail >= MIN_BEYOND)?;
         Some(Percentile { percent: *percent, value_ns, bounds_ns: None, is_open: false })
     };
     percents.iter().filter_map(shown).collect()

@@ -29,12 +29,12 @@ pub(super) fn conditions(of: &Measurement) -> Vec<(String, String)> {
     let warmup = (of.warmup_ns > 0).then_some(of.warmup_ns);
     put("warm-up cut off", warmup.map(|ns| format_duration_ns(ns as f64)));
     put("ended", Some(end(&of.end).into()));
-    of_targets(known, &mut put);
-    of_submitting(known, &mut put);
+    target_conditions(known, &mut put);
+    submission_conditions(known, &mut put);
     lines
 }
 
-fn of_targets(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
+fn target_conditions(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     put("device", known.device.clone());
     put("scratch file", known.scratch.then(|| "made for the run".into()));
     let range = |(offset, length): &(u64, u64)| {
@@ -66,7 +66,7 @@ fn of_targets(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     known.shortfalls.iter().for_each(|shortfall| put("shortfall", Some(shortfall.to_string())));
 }
 
-fn of_submitting(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
+fn submission_conditions(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     let words = |of: Option<bool>, yes: &str, no: &str| {
         of.map(|of| if of { yes.to_string() } else { no.to_string() })
     };

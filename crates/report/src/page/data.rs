@@ -18,8 +18,8 @@ impl Data {
     /// Serializes `value`; `None` if it is longer than `most_bytes`.
     pub(super) fn within(value: &(impl Serialize + ?Sized), most_bytes: usize) -> Option<Self> {
         /// Writer that fails once the remaining bytes are used up.
-        struct Counted(usize);
-        impl std::io::Write for Counted {
+        struct Limited(usize);
+        impl std::io::Write for Limited {
             fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
                 let left = self.0.checked_sub(bytes.len());
                 self.0 = left.ok_or(std::io::ErrorKind::FileTooLarge)?;
@@ -30,7 +30,7 @@ impl Data {
                 Ok(())
             }
         }
-        serde_json::to_writer(Counted(most_bytes), value).ok()?;
+        serde_json::to_writer(Limited(most_bytes), value).ok()?;
         Some(Self::new(value))
     }
 

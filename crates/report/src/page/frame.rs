@@ -24,7 +24,7 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(title: String, document: Option<Data>) -> Self {
-        let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(lean), lean(STYLE));
+        let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(without_comments), without_comments(STYLE));
         Self {
             version: env!("CARGO_PKG_VERSION"),
             policy: policy(&[&early[0], &early[1], echarts()], &[&style]),
@@ -38,7 +38,7 @@ impl Frame {
 }
 
 /// Strips comments and indentation from a script or style sheet, because each page includes it.
-fn lean(text: &str) -> String {
+fn without_comments(text: &str) -> String {
     let lines = text.lines().map(str::trim_start);
     lines.filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n")
 }

@@ -11,7 +11,7 @@ use iodyno_model::{
 };
 
 use super::data::FigureView;
-use super::measurement::not_valid;
+use super::measurement::invalid_counts;
 use super::table::{Cell, Table};
 use crate::paged::PageRun;
 use crate::text::attention::entries;
@@ -92,7 +92,7 @@ pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Optio
 /// valid: measured over expected for each drive, else the figure that suits the measurements.
 pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
-    let drawn = shares(record, assessment).or_else(|| {
+    let drawn = ratio_figure(record, assessment).or_else(|| {
         let sources = [Source { predictions: run.predictions(), ..Source::new("", record) }];
         let of = |kind, metric| figure(&Request { metric, ..Request::new(kind) }, &sources).ok();
         let headroom = run.outlook.map_or(&[][..], |outlook| &outlook.headroom);
@@ -109,20 +109,20 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
     // Shares include only valid measurements.
     let marks = match drawn.kind {
         Kind::Ratio => Vec::new(),
-        _ => not_valid(&assessment.measurements.iter().collect::<Vec<_>>()),
+        _ => invalid_counts(&assessment.measurements.iter().collect::<Vec<_>>()),
     };
     Some((drawn.kind, FigureView::new(&drawn, marks)))
 }
 
 /// Draws measured over expected for each target measured alone; inverted for latencies, so that
 /// more is better.
-fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
+fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     let mut found: Vec<(&str, String, Point)> = Vec::new();
     let (mut bases, mut alone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (at, of) in record.measurements.iter().enumerate() {
         let ([target], Some(judged)) = (of.targets.as_slice(), assessment.of(at)) else { continue };
         alone.push(short_name(target));
-        let Some((point, basis)) = share(judged) else { continue };
+        let Some((point, basis)) = ratio_point(judged) else { continue };
         found.push((short_name(target), step_name(&of.name), point));
         add_missing(&mut bases, [basis]);
     }
@@ -193,7 +193,7 @@ fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
 
 /// Returns the first compared metric of a valid measurement as a share of its yardstick, and the
 /// yardstick's name.
-fn share(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
+fn ratio_point(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
     if judged.validity == Validity::Invalid {
         return None;
     }

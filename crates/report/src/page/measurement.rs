@@ -105,7 +105,7 @@ pub(super) fn io_on(of: &Measurement) -> String {
 
 /// Counts the invalid and the qualified ones among measurements shown together, with the rules
 /// responsible.
-pub(super) fn not_valid(of: &[&JudgedMeasurement]) -> Vec<(Cell, String)> {
+pub(super) fn invalid_counts(of: &[&JudgedMeasurement]) -> Vec<(Cell, String)> {
     let those = |validity: Validity| {
         let those: Vec<_> = of.iter().filter(|judged| judged.validity == validity).collect();
         let rules: BTreeSet<&str> = those

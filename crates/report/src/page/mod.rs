@@ -32,7 +32,7 @@ use data::Data;
 use frame::Frame;
 use room::Room;
 use run::RunView;
-use together::Together;
+use together::RunsView;
 
 use crate::Judged;
 use crate::text::words::clean;
@@ -88,7 +88,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
     };
     Page {
         frame: Frame::new(title, document),
-        together: (runs.len() > 1).then(|| Together::new(runs, &titles, claims)),
+        together: (runs.len() > 1).then(|| RunsView::new(runs, &titles, claims)),
         runs: views,
         left_out,
     }
@@ -114,7 +114,7 @@ const LEAST_BYTES: usize = 512;
 #[template(path = "page.html")]
 struct Page {
     frame: Frame,
-    together: Option<Together>,
+    together: Option<RunsView>,
     runs: Vec<RunView>,
     /// Runs that are not shown; empty if none.
     left_out: String,

@@ -6,7 +6,7 @@ use iodyno_judge::{Convergence, is_whole};
 use iodyno_model::{JudgedMeasurement, Measurement, RoundsPlan, RunState};
 
 use super::data::FigureView;
-use super::measurement::not_valid;
+use super::measurement::invalid_counts;
 use super::table::{Cell, Table};
 use crate::paged::PageRun;
 use crate::rounds::{drawn, tracks};
@@ -60,7 +60,7 @@ impl RoundsView {
                 .collect(),
             figures: figures
                 .iter()
-                .map(|figure| FigureView::new(figure, not_valid(&judged)))
+                .map(|figure| FigureView::new(figure, invalid_counts(&judged)))
                 .collect(),
         })
     }

@@ -12,7 +12,7 @@ use iodyno_model::{
 use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::lead::{self, AttentionView};
-use super::measurement::{MeasurementView, not_valid};
+use super::measurement::{MeasurementView, invalid_counts};
 use super::replay::ReplayView;
 use super::room::Room;
 use super::rounds::RoundsView;
@@ -147,7 +147,7 @@ impl RunView {
             Some(rounds) if !rounds.figures.is_empty() => Some((None, rounds.figures.remove(0))),
             _ => lead::lead(run).map(|(kind, view)| (Some(kind), view)),
         };
-        let (led, lead) = lead.map_or((None, None), |(kind, view)| (kind, Some(view)));
+        let (lead_kind, lead) = lead.map_or((None, None), |(kind, view)| (kind, Some(view)));
         let count = record.measurements.len();
         let (details, lines) = (room.details(count), room.lines(count));
         let mut figures = figures_of_run(record, run.predictions(), details);
@@ -155,15 +155,15 @@ impl RunView {
         let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
         figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));
         let (mut several, mut alone) = (Vec::new(), BTreeMap::<usize, Vec<FigureView>>::new());
-        let is_led = |figure: &Figure, of: &[usize]| {
-            Some(figure.kind) == led && (of.len() > 1 || count == 1)
+        let is_lead = |figure: &Figure, of: &[usize]| {
+            Some(figure.kind) == lead_kind && (of.len() > 1 || count == 1)
         };
-        figures.retain(|(figure, of)| !is_led(figure, of));
+        figures.retain(|(figure, of)| !is_lead(figure, of));
         let made = figures.len();
         for (figure, of) in figures {
             let judged = of.iter().filter_map(|index| assessment.of(*index));
             let judged: Vec<_> = judged.filter(|_| of.len() > 1).collect();
-            let Some(view) = room.figure(&figure, not_valid(&judged)) else { continue };
+            let Some(view) = room.figure(&figure, invalid_counts(&judged)) else { continue };
             match of[..] {
                 [only] => alone.entry(only).or_default().push(view),
                 _ => several.push(view),
@@ -205,7 +205,7 @@ impl RunView {
                 .into_iter()
                 .map(|(missing, rules)| (rules.join(", "), missing))
                 .collect(),
-            host: host.map_or_else(Vec::new, of_host),
+            host: host.map_or_else(Vec::new, host_facts),
             blocks: host.and_then(blocks),
             topology: topology(record),
             summary: (!record.measurements.is_empty()).then(|| {
@@ -254,9 +254,9 @@ impl RunView {
 /// Returns `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`.
 fn about(record: &RunRecord) -> String {
     let known = facts(record).into_iter();
-    let told = ["host", "started", "took", "command", "origin", "state"];
-    let told = known.filter(|(what, _)| told.contains(what)).map(|(_, value)| value);
-    told.collect::<Vec<_>>().join(" · ")
+    let shown = ["host", "started", "took", "command", "origin", "state"];
+    let shown = known.filter(|(what, _)| shown.contains(what)).map(|(_, value)| value);
+    shown.collect::<Vec<_>>().join(" · ")
 }
 
 /// Describes what was left out for lack of room.
@@ -332,7 +332,7 @@ fn rules(outcomes: &[String], count: usize) -> String {
 }
 
 /// Describes the machine as needed to repeat the measurements.
-fn of_host(host: &Host) -> Vec<(&'static str, String)> {
+fn host_facts(host: &Host) -> Vec<(&'static str, String)> {
     let mut lines = machine(host);
     lines.extend(storage(host).into_iter().map(|text| ("Storage", text)));
     let settings = [

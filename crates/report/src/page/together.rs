@@ -25,7 +25,7 @@ const UNFOLDED: usize = 12;
 
 /// Several runs, for the template.
 #[derive(Debug)]
-pub(super) struct Together {
+pub(super) struct RunsView {
     /// A row for each run.
     pub(super) runs: Table,
     /// Numbers of drives and hosts; empty for a single host.
@@ -48,7 +48,7 @@ pub(super) struct Together {
     pub(super) figure: Option<FigureView>,
 }
 
-impl Together {
+impl RunsView {
     pub(super) fn new(runs: &[PageRun<'_>], titles: &[String], claims: &ClaimBook) -> Self {
         let records: Vec<&RunRecord> = runs.iter().map(|run| run.judged.record).collect();
         let judged: Vec<Judged<'_>> = runs.iter().map(|run| run.judged).collect();
@@ -72,14 +72,14 @@ impl Together {
             fleet: hosts.as_ref().map(|fleet| counts(fleet).join(" · ")).unwrap_or_default(),
             classes: classes.collect(),
             layouts: layouts.as_ref().map(layouts_table),
-            of_layouts: layouts.as_ref().map(of_layouts).unwrap_or_default(),
+            of_layouts: layouts.as_ref().map(layout_notes).unwrap_or_default(),
             differences: common
                 .filter(|of| room::shows_differences(of.rows.len(), of.sides.len()))
                 .map(differences),
             workloads: format!("{} in common", counted(workloads, "workload")),
             unfolded: workloads <= UNFOLDED,
             notes: common.map(notes_of).unwrap_or_default(),
-            figure: in_one_figure(runs, titles, layouts.as_ref()),
+            figure: combined_figure(runs, titles, layouts.as_ref()),
         }
     }
 }
@@ -144,13 +144,13 @@ fn layouts_table(of: &Layouts<'_>) -> Table {
 }
 
 /// Returns the notes on the layouts table.
-fn of_layouts(of: &Layouts<'_>) -> Vec<&'static str> {
+fn layout_notes(of: &Layouts<'_>) -> Vec<&'static str> {
     if of.are_on_files() { vec![OF_ONE_RUN, ON_FILES] } else { vec![OF_ONE_RUN] }
 }
 
 /// Draws all runs in one figure, if they have something in common; layouts relative to the single
 /// drive.
-fn in_one_figure<'r>(
+fn combined_figure<'r>(
     runs: &[PageRun<'r>],
     titles: &'r [String],
     layouts: Option<&Layouts<'r>>,
@@ -169,5 +169,5 @@ fn in_one_figure<'r>(
     request.without_fills = layouts.is_some();
     let judged: Vec<_> = runs.iter().flat_map(|run| &run.judged.assessment.measurements).collect();
     let figure = figure(&request, &sources).ok()?;
-    Some(FigureView::new(&figure, measurement::not_valid(&judged)))
+    Some(FigureView::new(&figure, measurement::invalid_counts(&judged)))
 }
