@@ -1,5 +1,4 @@
-//! A comparison as other tools are told of it: a line for each figure that is
-//! held against another side's, and one for each limit.
+//! Comparison in the form used by exports: a line for each compared figure, and one for each limit.
 
 use iodyno_judge::ExitStatus;
 use iodyno_judge::comparison::{Comparison, Difference, Figure, Outcome, Reality, Row, Ruling};
@@ -7,33 +6,34 @@ use iodyno_model::Estimate;
 
 use crate::text::row_title;
 
-/// Runs held against each other, and what limits say of it.
+/// Comparison of runs, and the outcome of limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Compared<'a> {
     /// The comparison.
     pub comparison: &'a Comparison,
-    /// What the limits say.
+    /// Outcomes of the limits.
     pub rulings: &'a [Ruling],
-    /// What the command ends with.
+    /// Exit status of the command.
     pub status: ExitStatus,
-    /// When they were compared, ns since 1970 UTC.
+    /// Time of the comparison, ns since 1970 UTC.
     pub at_ns: i64,
 }
 
-/// A figure of one side.
+/// Figure of one side.
 pub(crate) struct Entry<'a> {
     pub(crate) row: &'a Row,
     pub(crate) figure: &'a Figure,
-    /// The side, an index.
+    /// Index of the side.
     pub(crate) side: usize,
     /// In the quantity's unit.
     pub(crate) value: Estimate,
-    /// Against the first side that has it; `None`: it is that, or nothing is comparable.
+    /// Difference to the first side that has this figure; `None` for that side itself, or if not
+    /// comparable.
     pub(crate) difference: Option<&'a Difference>,
 }
 
 impl<'a> Compared<'a> {
-    /// Every figure of every side, row by row.
+    /// Iterates over all figures of all sides, row by row.
     pub(crate) fn entries(self) -> impl Iterator<Item = Entry<'a>> {
         self.comparison.rows.iter().flat_map(|row| {
             row.figures.iter().flat_map(move |figure| {
@@ -46,25 +46,25 @@ impl<'a> Compared<'a> {
         })
     }
 
-    /// What a side is called.
+    /// Returns the label of a side.
     pub(crate) fn label(self, side: usize) -> &'a str {
         self.comparison.sides.get(side).map_or("", |side| &side.label)
     }
 
-    /// The workload that a ruling is about.
+    /// Returns the workload that a ruling applies to.
     pub(crate) fn workload(self, ruling: &Ruling) -> String {
         self.comparison.rows.get(ruling.row).map_or_else(String::new, row_title)
     }
 }
 
 impl Entry<'_> {
-    /// `randread 4 KiB, depth 64: iops`.
+    /// Returns `randread 4 KiB, depth 64: iops`.
     pub(crate) fn name(&self) -> String {
         format!("{}: {}", row_title(self.row), self.figure.quantity.name())
     }
 }
 
-/// `-4.7 %, real`, `+0.3 %, run-to-run spread unknown`.
+/// Returns `-4.7 %, real`, `+0.3 %, run-to-run spread unknown`.
 pub(crate) fn words(difference: &Difference) -> String {
     let reality = match difference.reality {
         Reality::Real => "real",
@@ -77,8 +77,8 @@ pub(crate) fn words(difference: &Difference) -> String {
     format!("{:+.1} %, {reality}", difference.percent)
 }
 
-/// What a limit says, in a word and in a sentence.
-pub(crate) fn ruled(ruling: &Ruling) -> (&'static str, String) {
+/// Returns the outcome of a limit as a word and as a sentence.
+pub(crate) fn outcome_words(ruling: &Ruling) -> (&'static str, String) {
     match &ruling.outcome {
         Outcome::Broken => ("broken", format!("{} holds", ruling.limit)),
         Outcome::Kept => ("kept", format!("{} does not hold", ruling.limit)),

@@ -1,4 +1,4 @@
-//! What an explanation says, in lines that the terminal and the page share; not cleaned yet.
+//! Text of an explanation, shared by terminal and page; not yet sanitized.
 
 use iodyno_judge::Bound;
 use iodyno_judge::limiter::{Answer, Contrast, Explanation, Standing, figure, range};
@@ -6,7 +6,7 @@ use iodyno_model::{Validity, distinct};
 
 use crate::text::figure::estimated;
 
-/// What was asked about, its rate, and what limits it.
+/// Returns the workload, its rate, and its limiter.
 pub(crate) fn heading(explained: &Explanation<'_>) -> String {
     let case = &explained.case;
     let validity = match explained.validity {
@@ -17,12 +17,12 @@ pub(crate) fn heading(explained: &Explanation<'_>) -> String {
     format!("{title}: {}  {}{validity}", rate(explained), limited(explained))
 }
 
-/// The rate with its interval.
+/// Formats the rate with its interval.
 pub(crate) fn rate(explained: &Explanation<'_>) -> String {
     estimated(explained.case.metric, &explained.case.rate)
 }
 
-/// `limited by the drive itself`, `undecided`.
+/// Returns `limited by the drive itself`, `undecided`.
 pub(crate) fn limited(explained: &Explanation<'_>) -> String {
     match &explained.answer {
         Answer::Named { limiter, is_probable, .. } => {
@@ -33,7 +33,7 @@ pub(crate) fn limited(explained: &Explanation<'_>) -> String {
     }
 }
 
-/// What it cannot exceed: (the bound, what bounds it).
+/// Lists the upper bounds: (value, what sets it).
 pub(crate) fn ceilings(explained: &Explanation<'_>) -> Vec<(String, String)> {
     let case = &explained.case;
     let row = |ceiling: &iodyno_judge::Ceiling| {
@@ -47,13 +47,13 @@ pub(crate) fn ceilings(explained: &Explanation<'_>) -> Vec<(String, String)> {
     explained.ceilings.iter().map(row).collect()
 }
 
-/// How the ceilings are reckoned, each formula once.
+/// Returns the formulas of the ceilings, each once.
 pub(crate) fn formulas<'a>(explained: &'a Explanation<'_>) -> Vec<&'a str> {
     let all = explained.ceilings.iter().filter(|ceiling| ceiling.bound != Bound::Claim);
     distinct(all.map(|ceiling| ceiling.formula.as_str()))
 }
 
-/// What was changed, and what came of it.
+/// Lists the changes made, and their effect.
 pub(crate) fn changes(explained: &Explanation<'_>) -> Vec<(String, String)> {
     let row = |contrast: &Contrast<'_>| {
         let latency = contrast.other.latency_text();
@@ -63,7 +63,7 @@ pub(crate) fn changes(explained: &Explanation<'_>) -> Vec<(String, String)> {
     explained.contrasts.iter().map(row).collect()
 }
 
-/// Who was suspected, and how each stands.
+/// Lists the possible limiters, and the status of each.
 pub(crate) fn suspects(explained: &Explanation<'_>) -> Vec<(String, String)> {
     let suspects = explained.suspects.iter().map(|suspect| {
         let (word, why) = match &suspect.standing {

@@ -1,21 +1,21 @@
-//! What drives were put through, and what has become of it since.
+//! History of the states that drives were prepared to.
 
 use iodyno_model::{DriveState, Host, PreparationState};
 
-/// A state that a drive was left in.
+/// State in which a preparation left a drive.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Past<'a> {
     /// The state.
     pub(crate) state: &'a DriveState,
-    /// The name that the namespace has on the host now; `None`: it is not there.
+    /// Current name of the namespace on the host; `None` if it is not there.
     pub(crate) name: Option<&'a str>,
-    /// Bytes that hosts have written to the whole drive since, by its own
-    /// count, of its newest state; `None`: not known.
+    /// Bytes that hosts have written to the whole drive since, by its own counter; only of its
+    /// newest state. `None`: not known.
     pub(crate) written_since_bytes: Option<u64>,
 }
 
-/// The past of the drives of `states`, which come one drive after the other,
-/// each in order of time. What was begun stands there once more when it ended.
+/// Returns the history from `states`, which are grouped by drive, each drive's in order of time. A
+/// begun preparation is skipped if the same run has a later state.
 pub(crate) fn history<'a>(states: &'a [DriveState], host: &'a Host) -> Vec<Past<'a>> {
     let with_next = states.iter().enumerate().map(|(n, state)| {
         let next = states.get(n + 1).filter(|next| key(next) == key(state));
@@ -23,8 +23,8 @@ pub(crate) fn history<'a>(states: &'a [DriveState], host: &'a Host) -> Vec<Past<
     });
     with_next
         .filter(|(state, next)| {
-            let is_told_again = next.is_some_and(|next| next.run_id == state.run_id);
-            state.state != PreparationState::Begun || !is_told_again
+            let has_later_state = next.is_some_and(|next| next.run_id == state.run_id);
+            state.state != PreparationState::Begun || !has_later_state
         })
         .map(|(state, next)| Past {
             state,

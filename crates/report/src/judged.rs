@@ -1,37 +1,37 @@
-//! A run with what it is judged to mean.
+//! Run with its assessment.
 
 use iodyno_judge::{ExitStatus, names};
 use iodyno_model::{Assessment, Drive, JudgedMeasurement, Measurement, RunRecord, Verdict};
 
-/// A run with what it is judged to mean.
+/// Run with its assessment.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged<'a> {
-    /// The run.
+    /// Run.
     pub record: &'a RunRecord,
-    /// What it is judged to mean.
+    /// Assessment.
     pub assessment: &'a Assessment,
 }
 
-/// A drive or another target of a run, with its verdict.
+/// Drive or other target of a run, with its verdict.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject<'a> {
-    /// Its name.
+    /// Name.
     pub(crate) name: &'a str,
-    /// The drive, where it is one.
+    /// Drive, if it is one.
     pub(crate) drive: Option<&'a Drive>,
-    /// Its verdict.
+    /// Verdict.
     pub(crate) verdict: Verdict,
-    /// Names under which findings and measurements speak of it.
+    /// Names used for it in findings and measurements.
     pub(crate) names: Vec<&'a str>,
 }
 
 impl<'a> Judged<'a> {
-    /// What a command that shows it ends with; 4 only where a verdict is required.
+    /// Returns the exit status of a command that shows the run; 4 only if a verdict is required.
     pub fn exit_status(self, require_verdict: bool) -> ExitStatus {
         iodyno_judge::exit_status(self.record, self.assessment, require_verdict)
     }
 
-    /// Everything that has a verdict of its own, in the assessment's order.
+    /// Returns all subjects with a verdict of their own, in the assessment's order.
     pub(crate) fn subjects(self) -> Vec<Subject<'a>> {
         let subject = |(name, verdict): &'a (String, Verdict)| {
             let host = self.record.host();
@@ -43,7 +43,7 @@ impl<'a> Judged<'a> {
         self.assessment.subjects.iter().map(subject).collect()
     }
 
-    /// The measurements, each with what it is judged to mean.
+    /// Iterates over the measurements with their assessment.
     pub(crate) fn measurements(
         self,
     ) -> impl Iterator<Item = (&'a Measurement, Option<&'a JudgedMeasurement>)> {
@@ -54,14 +54,14 @@ impl<'a> Judged<'a> {
             .map(move |(index, of)| (of, self.assessment.of(index)))
     }
 
-    /// Name of the host, where it is known.
+    /// Returns the host name, if known.
     pub(crate) fn hostname(self) -> Option<&'a str> {
         self.record.host()?.hostname.get().map(String::as_str)
     }
 }
 
 impl Subject<'_> {
-    /// Whether one of `names` means it.
+    /// True if one of `names` refers to it.
     pub(crate) fn is_among(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.names.contains(&name.as_str()))
     }

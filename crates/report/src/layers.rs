@@ -1,8 +1,8 @@
-//! What stands on a drive, in words.
+//! Describes in words what uses a drive.
 
 use iodyno_model::{BlockDevice, BlockKind, Drive, Host, Use, add_missing};
 
-/// The kind of a block device in a few words: `md raid1`, `LVM vg-root`.
+/// Returns the kind of a block device: `md raid1`, `LVM vg-root`.
 pub(crate) fn kind(kind: &BlockKind) -> String {
     match kind {
         BlockKind::Nvme => "nvme".into(),
@@ -19,16 +19,16 @@ pub(crate) fn kind(kind: &BlockKind) -> String {
     }
 }
 
-/// What a drive is used for, walking up from its namespaces: mount points and
-/// swap first, then the layers between. `Some(empty)`: free; `None`: not known,
-/// because none of its namespaces is among the host's block devices.
+/// Lists the uses of a drive, going up from its namespaces: mount points and swap first, then the
+/// layers between. `Some(empty)`: unused; `None`: not known, because none of its namespaces is
+/// among the host's block devices.
 pub(crate) fn uses(host: &Host, drive: &Drive) -> Option<Vec<String>> {
     let blocks: Vec<&BlockDevice> =
         drive.namespaces.iter().filter_map(|namespace| host.block(&namespace.name)).collect();
     (!blocks.is_empty()).then(|| uses_of(host, &blocks))
 }
 
-/// What block devices are used for, as [`uses`] says it.
+/// Lists the uses of block devices, as [`uses`] does.
 pub(crate) fn uses_of(host: &Host, blocks: &[&BlockDevice]) -> Vec<String> {
     let mut ends: Vec<String> = Vec::new();
     let mut layers: Vec<String> = Vec::new();
@@ -49,13 +49,13 @@ pub(crate) fn uses_of(host: &Host, blocks: &[&BlockDevice]) -> Vec<String> {
                     Use::Exported(_) => note(&mut ends, usage.label()),
                     Use::OpenBy { command, .. } => note(&mut ends, format!("open by {command}")),
                     Use::FileSystemMember(_) => note(&mut layers, "btrfs".into()),
-                    // What holds it is among the host's block devices and has been met on
-                    // the way up; where it is not, its name is all that is known.
+                    // A holder among the host's block devices has been visited on the way up; of
+                    // any other only the name is known.
                     Use::HeldBy(name) | Use::LoopBacking(name) if host.block(name).is_none() => {
                         note(&mut layers, name.clone());
                     }
                     Use::HeldBy(_) | Use::LoopBacking(_) => {}
-                    // Unused, but not empty: worth knowing before anybody writes to it.
+                    // Not in use, but not empty: important to know before writing to it.
                     Use::Signature(what) if device.used_by.len() == 1 => {
                         note(&mut layers, format!("holds {what}"));
                     }
@@ -64,7 +64,7 @@ pub(crate) fn uses_of(host: &Host, blocks: &[&BlockDevice]) -> Vec<String> {
             }
         }
     }
-    // `/` before `/boot/efi`: what people look for first is short.
+    // `/` before `/boot/efi`: the most important mount points are short.
     ends.sort_by_key(String::len);
     ends.extend(layers);
     ends

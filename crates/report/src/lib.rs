@@ -1,11 +1,10 @@
-//! What others read: the public document and its schema, terminal text, and
+//! Output for readers and other programs: the public document and its schema, terminal text, and
 //! the formats of other tools (CSV, Parquet, JUnit, OCP, OpenMetrics).
 //!
-//! Everything here is a pure function of a run and what it was judged to mean;
-//! the binary prints.
+//! Everything here is a pure function of a run and its assessment; the binary prints.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// Some texts are the page's alone.
+// Some texts are used by the page only.
 #![cfg_attr(not(feature = "page"), allow(dead_code, unused_imports))]
 
 mod compared;

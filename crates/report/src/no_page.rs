@@ -1,4 +1,4 @@
-//! Stands in for `page` in a build without the feature of that name.
+//! Replaces `page` in builds without the `page` feature.
 
 use iodyno_judge::ClaimBook;
 use iodyno_model::TraceSummary;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 pub use crate::paged::{LiveView, PageRun, is_page};
 
-/// Pages are left out.
+/// Error: built without pages.
 #[derive(Debug, Error)]
 #[error(
     "this iodyno was built without pages (Cargo feature \"page\"); take the run to one that has \
@@ -15,10 +15,10 @@ pub use crate::paged::{LiveView, PageRun, is_page};
 )]
 pub struct PageError;
 
-/// The Content-Security-Policy of [`live_page`].
+/// Content-Security-Policy of [`live_page`].
 pub const LIVE_POLICY: &&str = &"default-src 'none'";
 
-/// No page.
+/// Fails: this build has no pages.
 ///
 /// # Errors
 /// Always.
@@ -26,7 +26,7 @@ pub fn page(_: &[PageRun<'_>], _: &ClaimBook) -> Result<String, PageError> {
     Err(PageError)
 }
 
-/// No page.
+/// Fails: this build has no pages.
 ///
 /// # Errors
 /// Always.
@@ -34,7 +34,7 @@ pub fn trace_page(_: &str, _: &TraceSummary) -> Result<String, PageError> {
     Err(PageError)
 }
 
-/// Says where else the browser finds what is going on.
+/// Says where else a browser finds the live results.
 ///
 /// # Errors
 /// None.
@@ -42,7 +42,7 @@ pub fn live_page() -> Result<String, PageError> {
     Ok("This iodyno was built without pages; /metrics and /stream have the numbers.".into())
 }
 
-/// Nothing.
+/// Returns no figures.
 pub fn live_data(_: LiveView) -> Value {
     json!({"figures": []})
 }

@@ -1,4 +1,4 @@
-//! What pages show, and how a file is known as one: also where this build makes none.
+//! Input of pages, and recognition of page files; also available in builds without pages.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use iodyno_model::{DriveState, Measurement, Predictions, RunRecord};
 use crate::Judged;
 use crate::text::PlannedPoint;
 
-/// A run as the page shows it.
+/// Run to show on a page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRun<'a> {
-    /// The run with what it is judged to mean.
+    /// Run with its assessment.
     pub judged: Judged<'a>,
-    /// What of its files could not be read, a sentence each.
+    /// Unreadable parts of its files, a sentence each.
     pub unread: &'a [String],
-    /// The states that its drives were in when it began.
+    /// States of its drives at the start.
     pub prepared: &'a [DriveState],
-    /// What its measurements say beyond themselves.
+    /// Predictions from its measurements.
     pub outlook: Option<&'a Predictions>,
-    /// The points of its plan in the order of their axes; empty: as they were measured.
+    /// Points of the plan in the order of their axes; empty: in the order of measurement.
     pub planned: &'a [PlannedPoint],
 }
 
 impl<'a> PageRun<'a> {
-    /// The run, with nothing known beside it.
+    /// Wraps a run without further information.
     pub const fn new(judged: Judged<'a>) -> Self {
         Self { judged, unread: &[], prepared: &[], outlook: None, planned: &[] }
     }
 
-    /// Its first `count` measurements, those of one point together.
+    /// Returns the first `count` measurements, those of the same point next to each other.
     #[cfg(feature = "page")]
     pub(crate) fn in_order(&self, count: usize) -> Vec<usize> {
         let place = |n: &usize| {
@@ -42,34 +42,34 @@ impl<'a> PageRun<'a> {
         order
     }
 
-    /// Points that were not measured.
+    /// Returns the predicted points.
     #[cfg(feature = "page")]
     pub(crate) fn predictions(&self) -> &'a [Prediction] {
         self.outlook.map_or(&[], |outlook| &outlook.predictions)
     }
 }
 
-/// In the head of every page, by which it is known as ours.
+/// Marks a page as made by iodyno; in the head of every page.
 const MARK: &str = "<meta name=\"generator\" content=\"iodyno";
 
-/// Bytes from the start within which the mark stands.
+/// Bytes from the start of a page within which the mark occurs.
 const MARK_WITHIN: usize = 512;
 
-/// Whether a file that begins with `head` is a page of ours; 512 bytes suffice.
+/// True if a file that starts with `head` is a page made by iodyno; 512 bytes suffice.
 pub fn is_page(head: &[u8]) -> bool {
     let head = &head[..head.len().min(MARK_WITHIN)];
     head.windows(MARK.len()).any(|window| window == MARK.as_bytes())
 }
 
-/// What is going on.
+/// State of a running measurement.
 #[derive(Debug, Clone)]
 pub struct LiveView {
-    /// The run with what was measured; `None`: it has not begun.
+    /// Run with its finished measurements; `None` if it has not started.
     pub run: Option<Arc<RunRecord>>,
-    /// What is being measured, as far as it is known.
+    /// Current measurements, as far as known.
     pub now: Vec<Measurement>,
-    /// Time that is left at most, ns.
+    /// Maximum remaining time, ns.
     pub left_ns: u64,
-    /// Of the hottest drive, °C.
+    /// Temperature of the hottest drive, °C.
     pub temperature_c: Option<f32>,
 }

@@ -1,38 +1,37 @@
-//! Which percentiles of a histogram may be shown, and their intervals.
+//! Selects the percentiles that may be shown, and computes their intervals.
 
 use iodyno_judge::{clustering_of, tail_of};
 use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind, Spread};
 
-/// Level of the intervals.
+/// Confidence level of the intervals.
 pub(crate) const LEVEL: f64 = 0.95;
 
-/// I/Os that must lie beyond a percentile for it to be shown: with fewer, one
-/// straggler more or less moves it.
-const BEYOND: f64 = 30.0;
+/// I/Os required beyond a percentile for it to be shown: with fewer, a single straggler moves it.
+const MIN_BEYOND: f64 = 30.0;
 
-/// A percentile with its order-statistic interval, within the bins' resolution.
+/// Percentile with its order-statistic interval, within the resolution of the bins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Percentile {
-    /// In percent.
+    /// Percent.
     pub(crate) percent: f64,
-    /// The value, ns.
+    /// Value, ns.
     pub(crate) value_ns: u64,
-    /// Lower and upper end of the interval at [`LEVEL`], ns.
+    /// Lower and upper end of the [`LEVEL`] interval, ns.
     pub(crate) bounds_ns: Option<(u64, u64)>,
-    /// It was measured here, and how well it is known cannot be told: slow I/Os came in too few
-    /// clusters, or the measurement was too short.
+    /// True if measured here, but of unknown precision: slow I/Os came in too few clusters, or the
+    /// measurement was too short.
     pub(crate) is_open: bool,
 }
 
 impl Percentile {
-    /// Whether the interval says so little that it is not shown: half of it is more than the value, or
-    /// there is none though there should be.
+    /// True if too imprecise to be shown: half of the interval exceeds the value, or the interval
+    /// is missing though it should be there.
     pub(crate) fn is_hardly_known(&self) -> bool {
         let half = |(low, high): (u64, u64)| (high - low) / 2;
         self.is_open || self.bounds_ns.is_some_and(|bounds| half(bounds) > self.value_ns)
     }
 
-    /// Whether the interval is wider than the bin that holds the value.
+    /// True if the interval extends beyond the bin that holds the value.
     pub(crate) fn is_spread(&self) -> bool {
         let bin = Histogram::index(self.value_ns);
         self.bounds_ns.is_some_and(|(low, high)| {
@@ -41,22 +40,23 @@ impl Percentile {
     }
 }
 
-/// Those of `percents` with at least 30 I/Os beyond them on either side. Bins alone do not say how
-/// well a percentile is known: slow I/Os come in clusters.
+/// Returns those of `percents` with at least 30 I/Os beyond them on either side. They have no
+/// intervals, because bins alone do not show how precise a percentile is: slow I/Os come in
+/// clusters.
 pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percentile> {
     let n = histogram.count();
     let shown = |percent: &f64| {
         let q = percent / 100.0;
-        // A hair of tolerance: 30 000 x 0.001 is 30 to a person, not to a float.
+        // Tolerance for rounding: 30 000 x 0.001 should be 30.
         let tail = n as f64 * q.min(1.0 - q) + 1e-6;
-        let value_ns = histogram.quantile_ns(q).filter(|_| tail >= BEYOND)?;
+        let value_ns = histogram.quantile_ns(q).filter(|_| tail >= MIN_BEYOND)?;
         Some(Percentile { percent: *percent, value_ns, bounds_ns: None, is_open: false })
     };
     percents.iter().filter_map(shown).collect()
 }
 
-/// The same of the latencies of `kind` in `result`, with their intervals where windows of
-/// time say how far slow ones come in clusters.
+/// Returns the percentiles of the latencies of `kind` in `result`, with intervals if data over time
+/// show how slow I/Os cluster.
 pub(crate) fn percentiles_of_kind(
     result: &DirectionResult,
     kind: LatencyKind,
@@ -72,8 +72,8 @@ pub(crate) fn percentiles_of_kind(
     shown
 }
 
-/// Those of `percents` that are known of a result, and of which latencies they
-/// are: from the bins, else as a report states them.
+/// Returns the known ones of `percents` and their kind of latency: from the bins if there are any,
+/// else as stated by a report.
 pub(crate) fn percentiles_of(
     result: &DirectionResult,
     percents: &[f64],
@@ -101,7 +101,7 @@ fn stated(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<P
     Some(Percentile { percent, value_ns: whole(value.value), bounds_ns, is_open: false })
 }
 
-/// The percentile of a result's latencies, ns, and what they are.
+/// Returns a percentile of a result's latencies, ns, and their kind.
 pub(crate) fn known(result: &DirectionResult, percent: f64) -> Option<(LatencyKind, f64)> {
     let (kind, shown) = percentiles_of(result, &[percent]);
     shown.first().map(|shown| (kind, shown.value_ns as f64))
@@ -131,7 +131,7 @@ mod tests {
         let mut result = DirectionResult::unknown(Direction::Read);
         (0..100_000u64).for_each(|i| result.latency.record(50_000 + i * i / 10));
         let of = |result: &DirectionResult| percentiles_of(result, &PERCENTILES).1;
-        // Nobody kept windows: nothing is known of the interval, and nothing should be.
+        // Without windows the interval is not known, and is not expected either.
         assert!(of(&result).iter().all(|p| p.bounds_ns.is_none() && !p.is_hardly_known()));
         let known = |effect| {
             let one = |percent: &f64| Clustering { percent: *percent, effect };

@@ -1,4 +1,4 @@
-//! Runs in rounds as figures take them.
+//! Converts runs in rounds for figures.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use iodyno_model::{self as model, RunRecord, RunState};
 
 use crate::text::rounds::{verdict_words, window_words};
 
-/// What was tracked in the rounds of a run, the `source`th of a figure; empty
-/// where it has no rounds.
+/// Returns the tracked figures of a run, which is the `source`th of a figure; empty if it has no
+/// rounds.
 pub fn tracks(record: &RunRecord, source: usize) -> Vec<Track> {
     let Some(plan) = &record.run.rounds else { return Vec::new() };
     let asked = &plan.rounds;
@@ -46,9 +46,9 @@ const fn metric(of: model::Metric) -> Metric {
     }
 }
 
-/// What a figure of `kind` shows of a run, and of each measurement in it those of
-/// the run: of rounds what they came to over their window, of a sweep in rounds
-/// nothing else, but all of it where time goes on.
+/// Returns what a figure of `kind` shows of a run, and for each measurement in it the indices in
+/// the run: rounds are averaged over their window; a sweep shows only those averages; figures over
+/// time show everything.
 pub fn drawn(record: &RunRecord, kind: Kind) -> (Cow<'_, RunRecord>, Vec<Vec<usize>>) {
     let whole = || (0..record.measurements.len()).map(|index| vec![index]).collect();
     let in_rounds = record.measurements.iter().any(|of| of.round.is_some());

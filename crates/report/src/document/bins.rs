@@ -14,7 +14,7 @@ pub struct Bins {
     pub range_ns: Option<(u64, u64)>,
     /// Non-empty bins in ascending order: lower bound of the bin, ns; count. A bin is 1 ns wide
     /// below 128 ns, and 2^(n-6) ns from 2^n ns on (fio's bins).
-    #[serde(deserialize_with = "of_bins")]
+    #[serde(deserialize_with = "deserialize_bins")]
     pub bins: Vec<(u64, u64)>,
 }
 
@@ -58,7 +58,7 @@ impl Bins {
 
 /// Deserializes bins; fails unless each is a bin of the histogram, in ascending order, and the
 /// counts add up without overflow.
-fn of_bins<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
+fn deserialize_bins<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
     let bins = Vec::<(u64, u64)>::deserialize(from)?;
     let is_bin =
         |(low_ns, _): &(u64, u64)| Histogram::bounds(Histogram::index(*low_ns)).0 == *low_ns;

@@ -36,7 +36,7 @@ pub struct Explained {
     /// Rate over all directions; the mean if it was repeated.
     pub rate: Option<Estimate>,
     /// Number of repetitions.
-    #[schemars(default = "once")]
+    #[schemars(default = "one_repetition")]
     pub repetitions: usize,
     /// `VALID`, `QUALIFIED` or `INVALID`.
     pub validity: String,
@@ -110,14 +110,14 @@ pub struct Contrast {
     /// Rate; the mean if it was repeated.
     pub rate: Option<Estimate>,
     /// Number of repetitions.
-    #[schemars(default = "once")]
+    #[schemars(default = "one_repetition")]
     pub repetitions: usize,
     /// Rate divided by that of the explained measurement.
     pub ratio: Option<Estimate>,
 }
 
 /// Default for documents of earlier versions, which lack `repetitions`.
-const fn once() -> usize {
+const fn one_repetition() -> usize {
     1
 }
 
@@ -129,13 +129,13 @@ pub fn explain_document(
 ) -> ExplainDocument {
     ExplainDocument {
         schema: "iodyno.explain/1".into(),
-        explained: explained.iter().map(one).collect(),
+        explained: explained.iter().map(explained_one).collect(),
         earlier_headroom,
         exit_status,
     }
 }
 
-fn one(of: &Explanation<'_>) -> Explained {
+fn explained_one(of: &Explanation<'_>) -> Explained {
     let case = &of.case;
     let measurement = case.of_run();
     let (limiter, between, experiments, behind) = match &of.answer {

@@ -77,7 +77,7 @@ fn restore(value: &mut Value) {
 
 /// Adapts schemas of the model to facts in document form: not required, and their object has
 /// `unknown`.
-pub(super) fn describe(schema: &mut Schema) {
+pub(super) fn adapt_schema(schema: &mut Schema) {
     // Descriptions come from the model, where null is called `None`.
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace("`None`", "null").replace("[`", "`").replace("`]", "`");

@@ -150,9 +150,9 @@ impl Block {
             [BlockKind::Nvme, BlockKind::Partition, free, BlockKind::Virtual, BlockKind::Scsi];
         let mut plain = plain.into_iter().chain([BlockKind::Zram]);
         let kind = plain.find(|kind| crate::layers::kind(kind) == self.kind);
-        let kind = kind.unwrap_or_else(|| self.layer());
+        let kind = kind.unwrap_or_else(|| self.stacked_kind());
         let used_by = match self.uses.is_empty() {
-            true => self.used_by.iter().map(|words| self.earlier_use(words)).collect(),
+            true => self.used_by.iter().map(|words| self.parse_use(words)).collect(),
             false => self.uses,
         };
         BlockDevice {
@@ -173,7 +173,7 @@ impl Block {
     }
 
     /// Parses a use from its words; earlier documents have nothing else.
-    fn earlier_use(&self, words: &str) -> Use {
+    fn parse_use(&self, words: &str) -> Use {
         let file_system = self.file_system.as_ref();
         match words.strip_prefix("mounted at ") {
             Some(at) => Use::Mounted(Mount {
@@ -187,7 +187,7 @@ impl Block {
     }
 
     /// Returns the kind of a stacked device. Earlier documents give it in words only.
-    fn layer(&self) -> BlockKind {
+    fn stacked_kind(&self) -> BlockKind {
         let words = self.kind.split_once(' ').map(|(first, rest)| (first, rest.to_owned()));
         let mapped = |name: &String, owner: Option<&str>| {
             let (name, owner) = (name.clone(), owner.map(str::to_owned));

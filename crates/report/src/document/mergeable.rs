@@ -17,7 +17,7 @@ pub struct Mergeable {
     /// Latencies in the measured window, submission to completion.
     pub latency: Bins,
     /// I/O completed after the warm-up, in stretches of about a second, in order of time.
-    #[serde(deserialize_with = "in_order")]
+    #[serde(deserialize_with = "deserialize_stretches")]
     pub seconds: Vec<Stretch>,
 }
 
@@ -72,10 +72,10 @@ fn seconds(series: &RateSeries, from_ns: u64) -> Vec<Stretch> {
 
 /// Deserializes stretches; fails unless they are in order, do not overlap, and are at most as many
 /// as are ever written.
-fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stretch>, D::Error> {
+fn deserialize_stretches<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stretch>, D::Error> {
     let all = Vec::<Stretch>::deserialize(from)?;
-    let is_behind = |pair: &[Stretch]| pair[0].end_ns() <= pair[1].start_ns;
-    match all.len() <= RateSeries::LIMIT && all.windows(2).all(is_behind) {
+    let is_after = |pair: &[Stretch]| pair[0].end_ns() <= pair[1].start_ns;
+    match all.len() <= RateSeries::LIMIT && all.windows(2).all(is_after) {
         true => Ok(all),
         false => Err(D::Error::custom("its seconds are too many, or not in order of time")),
     }

@@ -45,7 +45,7 @@ pub use tree::{TreeDocument, tree_document};
 /// Returns the JSON schemas by file name: `iodyno.run.2.json`, ….
 pub fn schemas() -> Vec<(&'static str, Value)> {
     fn schema<T: JsonSchema>() -> Value {
-        let facts = schemars::transform::RecursiveTransform(facts::describe);
+        let facts = schemars::transform::RecursiveTransform(facts::adapt_schema);
         let settings = SchemaSettings::default().with_transform(facts);
         settings.into_generator().into_root_schema_for::<T>().to_value()
     }

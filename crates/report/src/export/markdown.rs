@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use iodyno_judge::comparison::{Outcome, SideFacts};
 
 use super::{ExportError, Exporter, Result, Results};
-use crate::compared::{Compared, ruled};
+use crate::compared::{Compared, outcome_words};
 use crate::text::clean;
 use crate::text::comparison::{Cells, cells, outcome};
 
@@ -37,7 +37,7 @@ fn markdown(of: Compared<'_>) -> String {
         let _ = writeln!(out, "**{label}** {}\n", escaped(&words));
     }
     for ruling in of.rulings.iter().filter(|one| one.outcome != Outcome::Kept) {
-        let (_, sentence) = ruled(ruling);
+        let (_, sentence) = outcome_words(ruling);
         let _ = writeln!(out, "- {}: {}", escaped(&of.workload(ruling)), escaped(&sentence));
     }
     let Cells { columns, rows } = cells(of.comparison);

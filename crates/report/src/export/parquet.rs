@@ -1,7 +1,7 @@
 //! Exports the table as Parquet, in one row group.
 
 use super::columns::{COLUMNS, Get};
-use super::parquet_table::{Holds, Rows, table};
+use super::parquet_table::{ColumnType, Rows, table};
 use super::rows::{finite, rows};
 use super::{Exporter, Result, Results};
 
@@ -25,20 +25,20 @@ impl Exporter for Parquet {
         let rows = rows(results.runs()?);
         let mut bytes = Vec::new();
         let columns = COLUMNS.iter().map(|(name, get)| {
-            let holds = match get {
-                Get::Text(_) => Holds::Words,
-                Get::Integer(_) => Holds::Counts,
-                Get::Number(_) => Holds::Figures,
+            let kind = match get {
+                Get::Text(_) => ColumnType::Text,
+                Get::Integer(_) => ColumnType::Integer,
+                Get::Number(_) => ColumnType::Number,
             };
-            (*name, holds)
+            (*name, kind)
         });
         let mut file = table(&mut bytes, "results", columns)?;
         let mut group = Rows(file.next_row_group()?);
         for (_, get) in COLUMNS {
             match get {
-                Get::Text(get) => group.words(rows.iter().map(get))?,
-                Get::Integer(get) => group.counts(rows.iter().map(get))?,
-                Get::Number(get) => group.figures(rows.iter().map(|row| finite(get(row))))?,
+                Get::Text(get) => group.texts(rows.iter().map(get))?,
+                Get::Integer(get) => group.integers(rows.iter().map(get))?,
+                Get::Number(get) => group.numbers(rows.iter().map(|row| finite(get(row))))?,
             }
         }
         group.close()?;

@@ -10,25 +10,25 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::Type;
 
-/// Type of a column: words are UTF-8 strings, counts INT64, figures DOUBLE.
+/// Type of a column: text is a UTF-8 string, an integer INT64, a number DOUBLE.
 #[derive(Clone, Copy)]
-pub(super) enum Holds {
-    Words,
-    Counts,
-    Figures,
+pub(super) enum ColumnType {
+    Text,
+    Integer,
+    Number,
 }
 
 /// Starts a file with these columns; rows are then written by row group.
 pub(super) fn table<W: Write + Send>(
     to: W,
     name: &str,
-    columns: impl Iterator<Item = (&'static str, Holds)>,
+    columns: impl Iterator<Item = (&'static str, ColumnType)>,
 ) -> Result<SerializedFileWriter<W>, ParquetError> {
-    let field = |(name, holds)| {
-        let (physical, logical) = match holds {
-            Holds::Words => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Holds::Counts => (Physical::INT64, None),
-            Holds::Figures => (Physical::DOUBLE, None),
+    let field = |(name, kind)| {
+        let (physical, logical) = match kind {
+            ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Integer => (Physical::INT64, None),
+            ColumnType::Number => (Physical::DOUBLE, None),
         };
         let field = Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -44,22 +44,22 @@ pub(super) fn table<W: Write + Send>(
 pub(super) struct Rows<'a, W: Write>(pub(super) SerializedRowGroupWriter<'a, W>);
 
 impl<W: Write + Send> Rows<'_, W> {
-    pub(super) fn words<T: Into<Vec<u8>>>(
+    pub(super) fn texts<T: Into<Vec<u8>>>(
         &mut self,
         values: impl Iterator<Item = Option<T>>,
     ) -> Result<(), ParquetError> {
         self.write::<ByteArrayType>(values.map(|words| Some(ByteArray::from(words?.into()))))
     }
 
-    /// Writes counts; one that does not fit into INT64 is written as null.
-    pub(super) fn counts(
+    /// Writes integers; one that does not fit into INT64 is written as null.
+    pub(super) fn integers(
         &mut self,
         values: impl Iterator<Item = Option<u64>>,
     ) -> Result<(), ParquetError> {
         self.write::<Int64Type>(values.map(|count| i64::try_from(count?).ok()))
     }
 
-    pub(super) fn figures(
+    pub(super) fn numbers(
         &mut self,
         values: impl Iterator<Item = Option<f64>>,
     ) -> Result<(), ParquetError> {

@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use iodyno_trace::{Actor, Flags, Io, Names, Reader};
 
 use super::Result;
-use super::parquet_table::{Holds, Rows, table};
+use super::parquet_table::{ColumnType, Rows, table};
 
 /// Accessor of a column's value.
 enum Get {
@@ -38,8 +38,8 @@ const COLUMNS: [(&str, Get); 12] = [
 /// The trace cannot be read, or the table cannot be written.
 pub fn export_trace<R: BufRead>(trace: &mut Reader<R>, to: impl Write + Send) -> Result<()> {
     let columns = COLUMNS.iter().map(|(name, get)| match get {
-        Get::Integer(_) => (*name, Holds::Counts),
-        Get::Text(_) => (*name, Holds::Words),
+        Get::Integer(_) => (*name, ColumnType::Integer),
+        Get::Text(_) => (*name, ColumnType::Text),
     });
     let mut file = table(to, "trace", columns)?;
     while let Some(chunk) = trace.next_sound_chunk()? {
@@ -47,8 +47,8 @@ pub fn export_trace<R: BufRead>(trace: &mut Reader<R>, to: impl Write + Send) ->
         let (ios, names) = (chunk.ios.iter(), trace.names());
         for (_, get) in &COLUMNS {
             match get {
-                Get::Integer(get) => group.counts(ios.clone().map(|io| get(io, names)))?,
-                Get::Text(get) => group.words(ios.clone().map(|io| get(io, names)))?,
+                Get::Integer(get) => group.integers(ios.clone().map(|io| get(io, names)))?,
+                Get::Text(get) => group.texts(ios.clone().map(|io| get(io, names)))?,
             }
         }
         group.close()?;

@@ -82,7 +82,7 @@ pub fn work_list(fleet: &Fleet, places: &Places) -> Result<String, csv::Error> {
         "rack", "host", "slot", "drive", "serial", "model", "verdict", "rule", "why", "todo",
     ])?;
     for row in rows {
-        writer.write_record(row.map(|cell| as_text(&cell)))?;
+        writer.write_record(row.map(|cell| no_formula(&cell)))?;
     }
     let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -102,7 +102,7 @@ fn what_to_do(drive: &FleetDrive) -> (String, String) {
 
 /// Strings from devices are data: a spreadsheet would take a cell that starts like this for a
 /// formula.
-fn as_text(cell: &str) -> String {
+fn no_formula(cell: &str) -> String {
     let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell }
 }

@@ -1,4 +1,4 @@
-//! What a measurement was taken under, all that is known.
+//! Lists all known conditions of a measurement.
 
 use iodyno_model::{
     Bytes, Conditions, EndReason, Measurement, SteadyState, Workload, WrittenState, format_count,
@@ -9,7 +9,7 @@ use crate::text::figure::percent;
 use crate::text::runs::utc;
 use crate::text::words::clean;
 
-/// Conditions: (what, value), in the order of their weight.
+/// Returns the conditions as (name, value), the most important first.
 pub(super) fn conditions(of: &Measurement) -> Vec<(String, String)> {
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut put = |what: &str, value: Option<String>| {
@@ -29,12 +29,12 @@ pub(super) fn conditions(of: &Measurement) -> Vec<(String, String)> {
     let warmup = (of.warmup_ns > 0).then_some(of.warmup_ns);
     put("warm-up cut off", warmup.map(|ns| format_duration_ns(ns as f64)));
     put("ended", Some(end(&of.end).into()));
-    of_targets(known, &mut put);
-    of_submitting(known, &mut put);
+    target_conditions(known, &mut put);
+    submission_conditions(known, &mut put);
     lines
 }
 
-fn of_targets(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
+fn target_conditions(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     put("device", known.device.clone());
     put("scratch file", known.scratch.then(|| "made for the run".into()));
     let range = |(offset, length): &(u64, u64)| {
@@ -66,7 +66,7 @@ fn of_targets(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     known.shortfalls.iter().for_each(|shortfall| put("shortfall", Some(shortfall.to_string())));
 }
 
-fn of_submitting(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
+fn submission_conditions(known: &Conditions, put: &mut impl FnMut(&str, Option<String>)) {
     let words = |of: Option<bool>, yes: &str, no: &str| {
         of.map(|of| if of { yes.to_string() } else { no.to_string() })
     };
@@ -85,7 +85,7 @@ fn of_submitting(known: &Conditions, put: &mut impl FnMut(&str, Option<String>))
     put("steady state asked", known.steady_state.as_ref().map(steady_state));
 }
 
-/// Over what a rate had to be steady, and what was found there.
+/// Describes the steady state criterion and what was measured against it.
 fn steady_state(of: &SteadyState) -> String {
     let asked = format!("{} rounds of {}", of.rounds, format_duration_ns(of.round_ns as f64));
     match of.excursion.zip(of.slope_excursion) {
@@ -98,7 +98,7 @@ fn steady_state(of: &SteadyState) -> String {
     }
 }
 
-/// The known options, as fio writes them.
+/// Formats the known options in fio's syntax.
 fn options(workload: &Workload) -> String {
     let mut words = vec![workload.label()];
     words.extend(workload.ioengine.as_ref().map(|engine| format!("ioengine={engine}")));

@@ -1,4 +1,4 @@
-//! Data for the page's script, in script elements that are not run.
+//! Embeds data for the page's scripts, in script elements that are not executed.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use serde_json::{Map, Value};
 use super::table::Cell;
 use crate::text::words::clean;
 
-/// JSON that may stand inside a script element: nothing in it ends the element,
-/// opens a comment, or is a line break to some scripts and not to others.
+/// JSON that is safe within a script element: it contains nothing that ends the element, opens a
+/// comment, or is a line break in only some versions of JavaScript.
 #[derive(Debug)]
 pub(super) struct Data(String);
 
 impl Data {
-    /// `value` as JSON, unless that is longer than `most_bytes`.
+    /// Serializes `value`; `None` if it is longer than `most_bytes`.
     pub(super) fn within(value: &(impl Serialize + ?Sized), most_bytes: usize) -> Option<Self> {
-        /// Takes no more than is left.
-        struct Counted(usize);
-        impl std::io::Write for Counted {
+        /// Writer that fails once the remaining bytes are used up.
+        struct Limited(usize);
+        impl std::io::Write for Limited {
             fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
                 let left = self.0.checked_sub(bytes.len());
                 self.0 = left.ok_or(std::io::ErrorKind::FileTooLarge)?;
@@ -30,19 +30,19 @@ impl Data {
                 Ok(())
             }
         }
-        serde_json::to_writer(Counted(most_bytes), value).ok()?;
+        serde_json::to_writer(Limited(most_bytes), value).ok()?;
         Some(Self::new(value))
     }
 
-    /// Bytes.
+    /// Returns the length in bytes.
     pub(super) const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// `value` as JSON; `null` for what is none (a map whose keys are no strings).
+    /// Serializes `value`; `null` if it has no JSON form (a map with non-string keys).
     pub(super) fn new(value: &(impl Serialize + ?Sized)) -> Self {
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
-        // In JSON these characters occur in strings alone.
+        // In JSON these characters occur only in strings.
         Self(
             json.replace('<', "\\u003c")
                 .replace('\u{2028}', "\\u2028")
@@ -57,14 +57,14 @@ impl fmt::Display for Data {
     }
 }
 
-/// A figure: what it is called, and what the script draws it from.
+/// Figure: title and data to draw it from.
 #[derive(Debug)]
 pub(super) struct FigureView {
-    /// Its title, for those who do not see it.
+    /// Title, for screen readers.
     pub(super) title: String,
     /// `{"option": …, "dark": {"/pointer": value}}`.
     pub(super) data: Data,
-    /// Which of the measurements in it are not valid: mark, how many and why.
+    /// Counts of invalid and qualified measurements in it: mark, number and rules.
     pub(super) marks: Vec<(Cell, String)>,
 }
 
@@ -81,8 +81,8 @@ impl FigureView {
     }
 }
 
-/// What of `other` is not as in `one`: JSON pointer (RFC 6901), value. The points
-/// of a figure stand in the page once, the dark figure's colours beside them.
+/// Collects the values of `other` that differ from `one`, by JSON pointer (RFC 6901). The points of
+/// a figure are thus in the page once, accompanied only by the colours of the dark figure.
 fn differences(one: &Value, other: &Value, at: &mut String, found: &mut Map<String, Value>) {
     let mut deeper = |key: &str, one: &Value, other: &Value| {
         let length = at.len();

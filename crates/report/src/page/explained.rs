@@ -1,4 +1,4 @@
-//! What limits what a run was made to explain.
+//! Answers to the question that a run was made for (`iodyno explain`).
 
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Explanation, explain_stored, is_of_question};
@@ -8,20 +8,20 @@ use super::table::{Cell, Table};
 use crate::explained::{ceilings, changes, formulas, heading, suspects};
 use crate::text::words::clean;
 
-/// An answer of `iodyno explain` as the template lays it out.
+/// Answer of `iodyno explain`, for the template.
 #[derive(Debug)]
 pub(super) struct ExplainedView {
     pub(super) heading: String,
     pub(super) sentence: String,
     pub(super) next: String,
-    /// Reservations, and what else is to be known.
+    /// Caveats and further remarks.
     pub(super) notes: Vec<String>,
-    /// Each with its heading before it, and how it is reckoned behind it.
+    /// Tables: heading, table, formulas.
     pub(super) tables: Vec<(&'static str, Table, Vec<String>)>,
 }
 
 impl ExplainedView {
-    /// What a run was made to explain; none where it was made for something else.
+    /// Returns the answers of a run made for `explain`; empty for other runs.
     pub(super) fn all(record: &RunRecord, claims: &ClaimBook) -> Vec<Self> {
         if !is_of_question(record) {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What every page has around what it shows: title, tools, scripts and what they may do.
+//! Common frame of every page: title, tools, scripts and their permissions.
 
 use iodyno_figure::{SCRIPT, echarts};
 
@@ -8,23 +8,23 @@ use super::policy::policy;
 pub(super) const STYLE: &str = include_str!("../../templates/page.css");
 const PAGE_SCRIPT: &str = include_str!("../../templates/page.js");
 
-/// The fields of `templates/frame.html`.
+/// Fields of `templates/frame.html`.
 pub(super) struct Frame {
     pub(super) version: &'static str,
     pub(super) policy: String,
     pub(super) title: String,
-    /// All of it, unless that is too long.
+    /// Whole document, unless it is too long.
     pub(super) document: Option<Data>,
     pub(super) style: String,
-    /// Before the first figure, so that its room is kept.
+    /// Scripts before the first figure, so that its space is reserved.
     pub(super) early: [String; 2],
-    /// What draws, which is long: behind all that is read.
+    /// Drawing library; it is long, and therefore comes after the text.
     pub(super) library: &'static str,
 }
 
 impl Frame {
     pub(super) fn new(title: String, document: Option<Data>) -> Self {
-        let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(lean), lean(STYLE));
+        let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(without_comments), without_comments(STYLE));
         Self {
             version: env!("CARGO_PKG_VERSION"),
             policy: policy(&[&early[0], &early[1], echarts()], &[&style]),
@@ -37,8 +37,8 @@ impl Frame {
     }
 }
 
-/// A script or a style sheet without its comments and its indentation: each page carries it.
-fn lean(text: &str) -> String {
+/// Strips comments and indentation from a script or style sheet, because each page includes it.
+fn without_comments(text: &str) -> String {
     let lines = text.lines().map(str::trim_start);
     lines.filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n")
 }

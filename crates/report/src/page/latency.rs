@@ -1,4 +1,4 @@
-//! The table of a measurement's latencies.
+//! Latency table of a measurement.
 
 use iodyno_model::{DirectionResult, Estimate, LatencyKind, Metric, format_count};
 
@@ -6,10 +6,10 @@ use super::table::{Cell, Table};
 use crate::percentiles::percentiles_of_kind;
 use crate::text::figure::{estimated, percentile_value};
 
-/// Percentiles that have a column, as far as they are known.
+/// Percentiles with a column, if known.
 const SHOWN: [f64; 7] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
-/// A row for each direction and kind of latency that is known; `None`: none is.
+/// Builds a row for each known direction and kind of latency; `None` if there are none.
 pub(super) fn table(results: &[DirectionResult]) -> Option<Table> {
     let mut columns = vec!["latency".to_string(), ">I/Os".into(), ">min".into(), ">mean".into()];
     columns.extend(SHOWN.iter().map(|percent| format!(">p{percent}")));
@@ -49,8 +49,8 @@ fn row(result: &DirectionResult, kind: LatencyKind) -> Option<Vec<Cell>> {
     Some(row)
 }
 
-/// The percentile with its interval: of the bins, where there are I/Os enough
-/// beyond it, else as a report states it.
+/// Returns the percentile with its interval: from the bins if enough I/Os are beyond it, or as
+/// stated by a report if there are no bins.
 pub(super) fn percentile(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Cell {
     if result.bins(kind).is_some() {
         let known = percentiles_of_kind(result, kind, &[percent]);
@@ -59,7 +59,7 @@ pub(super) fn percentile(result: &DirectionResult, kind: LatencyKind, percent: f
     duration(result.percentile_of(kind, percent))
 }
 
-/// A time with its interval, where it has one.
+/// Formats a duration with its interval, if any.
 pub(super) fn duration(of: Option<Estimate>) -> Cell {
     Cell::estimate(of, |ns| estimated(Metric::LatencyMean, ns))
 }

@@ -1,5 +1,5 @@
-//! What a run's part of the page begins with: the verdict, what needs attention, a row for each
-//! drive of a check, and the one figure that shows it.
+//! Top of a run's section: verdict, attention list, a row for each drive of a check, and the one
+//! figure that shows it.
 
 use iodyno_figure::{
     Axis, Content, Figure, Form, Kind, Metric as Drawn, Panel, Point, Quantity, Request, Scale,
@@ -11,7 +11,7 @@ use iodyno_model::{
 };
 
 use super::data::FigureView;
-use super::measurement::not_valid;
+use super::measurement::invalid_counts;
 use super::table::{Cell, Table};
 use crate::paged::PageRun;
 use crate::text::attention::entries;
@@ -27,20 +27,20 @@ use crate::text::screen::{clause, warnings};
 use crate::text::verdict_words;
 use crate::text::words::clean;
 
-/// Drives of the figure: of more the slowest are shown.
+/// Maximum number of drives in the figure; the slowest are shown.
 const MOST_DRIVES: usize = 12;
 
-/// A finding that needs attention, as the template lays it out.
+/// Finding that needs attention, for the template.
 #[derive(Debug)]
 pub(super) struct AttentionView {
     pub(super) mark: Cell,
     pub(super) what: String,
-    /// What to do; may be empty.
+    /// Advice; may be empty.
     pub(super) next: String,
 }
 
-/// The verdict on the whole, and in words; none of what others printed, whose machine is unknown,
-/// and of a question, which has an answer.
+/// Returns the overall verdict and its text; `None` for imported results, whose machine is unknown,
+/// and for a run of `explain`, which has an answer instead.
 pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
     record.host().filter(|_| !is_of_question(record))?;
@@ -64,7 +64,7 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     Some((Cell::verdict(verdict), clauses.join(", ")))
 }
 
-/// Failures and warnings, one for each cause.
+/// Returns failures and warnings, one for each cause.
 pub(super) fn attention(record: &RunRecord, assessment: &Assessment) -> Vec<AttentionView> {
     let view = |one: crate::text::attention::Entry<'_>| AttentionView {
         mark: Cell::mark(severity_label(one.severity), Ink::of_severity(one.severity)),
@@ -74,7 +74,7 @@ pub(super) fn attention(record: &RunRecord, assessment: &Assessment) -> Vec<Atte
     entries(record, assessment).into_iter().map(view).collect()
 }
 
-/// A row for each drive of a check, or for each bound of an application.
+/// Builds a row for each drive of a check, or for each bound of an application.
 pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Option<Table> {
     if let Some(profile) = record.run.profile() {
         let (columns, rows) = fit::cells(record, assessment, &profile);
@@ -82,17 +82,17 @@ pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Optio
     }
     let of = record.run.kind.is_of_drives().then(|| glance(record, assessment))?;
     let (mut columns, mut rows) = of.cells();
-    // The verdict stands where a phone shows it.
+    // The verdict comes second, where a phone still shows it.
     columns[1..].rotate_right(1);
     rows.iter_mut().for_each(|row| row[1..].rotate_right(1));
     of.says_something().then(|| Table::of_grid(&columns, rows))
 }
 
-/// The figure that shows what the verdict says, and how many of its measurements are not valid:
-/// each drive over what it should be, else what the measurements suggest.
+/// Returns the figure that illustrates the verdict, with the number of measurements that are not
+/// valid: measured over expected for each drive, else the figure that suits the measurements.
 pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
-    let drawn = shares(record, assessment).or_else(|| {
+    let drawn = ratio_figure(record, assessment).or_else(|| {
         let sources = [Source { predictions: run.predictions(), ..Source::new("", record) }];
         let of = |kind, metric| figure(&Request { metric, ..Request::new(kind) }, &sources).ok();
         let headroom = run.outlook.map_or(&[][..], |outlook| &outlook.headroom);
@@ -106,23 +106,23 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
             false => of(suggested(&[], &sources), None),
         }
     })?;
-    // Shares are of valid measurements alone.
+    // Shares include only valid measurements.
     let marks = match drawn.kind {
         Kind::Ratio => Vec::new(),
-        _ => not_valid(&assessment.measurements.iter().collect::<Vec<_>>()),
+        _ => invalid_counts(&assessment.measurements.iter().collect::<Vec<_>>()),
     };
     Some((drawn.kind, FigureView::new(&drawn, marks)))
 }
 
-/// What was measured on each target alone, over what it should be; of a latency the other way
-/// round, so that more is better.
-fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
+/// Draws measured over expected for each target measured alone; inverted for latencies, so that
+/// more is better.
+fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     let mut found: Vec<(&str, String, Point)> = Vec::new();
     let (mut bases, mut alone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (at, of) in record.measurements.iter().enumerate() {
         let ([target], Some(judged)) = (of.targets.as_slice(), assessment.of(at)) else { continue };
         alone.push(short_name(target));
-        let Some((point, basis)) = share(judged) else { continue };
+        let Some((point, basis)) = ratio_point(judged) else { continue };
         found.push((short_name(target), step_name(&of.name), point));
         add_missing(&mut bases, [basis]);
     }
@@ -191,8 +191,9 @@ fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     })
 }
 
-/// Of a valid measurement its first figure that is held against something, and against what.
-fn share(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
+/// Returns the first compared metric of a valid measurement as a share of its yardstick, and the
+/// yardstick's name.
+fn ratio_point(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
     if judged.validity == Validity::Invalid {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The page of what is going on: the same figures, drawn anew every second.
+//! Live page of a running measurement: the same figures, redrawn every second.
 
 use std::sync::LazyLock;
 
@@ -18,10 +18,10 @@ use crate::text::words::clean;
 
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
 
-/// Of the measurements that are over, the page names the last ones.
+/// Maximum number of finished measurements listed; the last ones are shown.
 const MOST_DONE: usize = 50;
 
-/// The Content-Security-Policy of [`live_page`].
+/// Content-Security-Policy of [`live_page`].
 pub static LIVE_POLICY: LazyLock<String> = LazyLock::new(|| {
     let own = policy::policy(&[echarts(), SCRIPT, LIVE_SCRIPT], &[STYLE]);
     format!("{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'")
@@ -35,17 +35,17 @@ struct Page {
     scripts: [&'static str; 3],
 }
 
-/// A page that asks `figures`, beside it, for [`live_data`], and draws it.
+/// Returns the live page, which polls `figures` next to it for [`live_data`] and draws that.
 ///
 /// # Errors
-/// The template cannot be filled, which would be a mistake in it.
+/// The template cannot be rendered, which would be a bug in it.
 pub fn live_page() -> Result<String, PageError> {
     let scripts = [echarts(), SCRIPT, LIVE_SCRIPT];
     Page { version: env!("CARGO_PKG_VERSION"), style: STYLE, scripts }.render()
 }
 
-/// What the page shows: `title`, `state`, `is_over`, `now`, `figures` as in reports, `columns` and
-/// `done`.
+/// Returns the data of the live page: `title`, `state`, `is_over`, `now`, `figures` as in reports,
+/// `columns` and `done`.
 pub fn live_data(of: LiveView) -> Value {
     let Some(done) = of.run else { return json!({"state": "not begun", "figures": []}) };
     let run = &done.run;
@@ -86,7 +86,7 @@ pub fn live_data(of: LiveView) -> Value {
     })
 }
 
-/// A row for each direction.
+/// Returns a row for each direction.
 fn rows(of: &Measurement) -> Vec<[String; 6]> {
     let row = |one: &DirectionResult| {
         let text =

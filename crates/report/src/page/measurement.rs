@@ -1,4 +1,4 @@
-//! A measurement: its figures, what they are judged by, its conditions.
+//! Section of a measurement: figures, yardsticks and conditions.
 
 use std::collections::BTreeSet;
 
@@ -17,32 +17,32 @@ use crate::text::jobs::{self, besides};
 use crate::text::measurements::{default_metric, judgement_items, notes, parts, step_name, title};
 use crate::text::words::clean;
 
-/// A measurement as the template lays it out.
+/// Measurement, for the template.
 #[derive(Debug)]
 pub(super) struct MeasurementView {
-    /// Id of its element.
+    /// Element id.
     pub(super) id: String,
-    /// Its name, and how its I/O was.
+    /// Name.
     pub(super) title: String,
-    /// The I/O in a few words, and on what.
+    /// Workload and targets, in a few words.
     pub(super) io: String,
-    /// Whether it says what it seems to say.
+    /// Validity, and failure.
     pub(super) marks: Vec<Cell>,
-    /// How it failed; empty: it did not.
+    /// Error; empty if it did not fail.
     pub(super) failure: String,
-    /// Rates of each direction.
+    /// Rates by direction.
     pub(super) rates: Option<Table>,
-    /// Latencies of each direction.
+    /// Latencies by direction.
     pub(super) latencies: Option<Table>,
-    /// Verdicts: mark, the figure and what it is judged by.
+    /// Verdicts: mark, figure and yardstick.
     pub(super) verdicts: Vec<(Cell, String)>,
-    /// Reservations, a sentence each.
+    /// Caveats, a sentence each.
     pub(super) notes: Vec<String>,
-    /// What each target had of it.
+    /// Share of each target.
     pub(super) parts: String,
-    /// What it was taken under, and what else its jobs did.
+    /// Conditions, and other statistics of its jobs.
     pub(super) conditions: Vec<(String, String)>,
-    /// Figures of it alone.
+    /// Figures of this measurement only.
     pub(super) figures: Vec<FigureView>,
 }
 
@@ -81,30 +81,31 @@ impl MeasurementView {
     }
 }
 
-/// Whether it failed, else how valid it is.
+/// Returns FAILED if it failed, then its validity.
 pub(super) fn marks(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Vec<Cell> {
     let failed = of.failure().map(|_| Cell::mark("FAILED", Ink::Bad));
     failed.into_iter().chain(judged.map(|judged| Cell::validity(judged.validity))).collect()
 }
 
-/// I/Os per second in a column of them.
+/// Formats IOPS for a column of them.
 pub(super) fn iops(result: &DirectionResult) -> Cell {
     Cell::estimate(result.iops, figure::iops)
 }
 
-/// The I/O in a few words: `randread · 4 KiB · depth 16 · io_uring`.
+/// Describes the workload: `randread · 4 KiB · depth 16 · io_uring`.
 pub(super) fn io(of: &Measurement) -> String {
     jobs::io(&of.workload).join(" · ")
 }
 
-/// The same, and on what: `randread · 4 KiB · depth 16 · io_uring on nvme0n1`.
+/// Describes workload and targets: `randread · 4 KiB · depth 16 · io_uring on nvme0n1`.
 pub(super) fn io_on(of: &Measurement) -> String {
     let words = [io(of), if of.targets.is_empty() { String::new() } else { title(of) }];
     words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" on ")
 }
 
-/// Of measurements that stand together: which are not valid, how many and by which rules.
-pub(super) fn not_valid(of: &[&JudgedMeasurement]) -> Vec<(Cell, String)> {
+/// Counts the invalid and the qualified ones among measurements shown together, with the rules
+/// responsible.
+pub(super) fn invalid_counts(of: &[&JudgedMeasurement]) -> Vec<(Cell, String)> {
     let those = |validity: Validity| {
         let those: Vec<_> = of.iter().filter(|judged| judged.validity == validity).collect();
         let rules: BTreeSet<&str> = those

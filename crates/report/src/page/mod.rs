@@ -1,8 +1,8 @@
-//! One self-contained HTML page of runs, to open, attach or print.
+//! Renders runs as one self-contained HTML page, to open, attach or print.
 //!
-//! It has no network and needs none. A Content-Security-Policy allows its own
-//! scripts and styles by their SHA-256 and nothing else; strings of devices and
-//! files are escaped where they stand in HTML, and in data for scripts.
+//! The page does not use the network. A Content-Security-Policy allows only its own scripts and
+//! styles, by their SHA-256; strings from devices and files are escaped, both in HTML and in script
+//! data.
 
 mod conditions;
 mod data;
@@ -32,7 +32,7 @@ use data::Data;
 use frame::Frame;
 use room::Room;
 use run::RunView;
-use together::Together;
+use together::RunsView;
 
 use crate::Judged;
 use crate::text::words::clean;
@@ -42,12 +42,12 @@ pub use askama::Error as PageError;
 pub use live::{LIVE_POLICY, live_data, live_page};
 pub use traced::trace_page;
 
-/// The page of `runs`, in their order. What several are together stands first;
-/// they are compared by `claims`.
+/// Renders the page of `runs`, in their order. A summary of several runs comes first; they are
+/// compared using `claims`.
 ///
 /// # Errors
 ///
-/// A template cannot be filled, which would be a mistake in it.
+/// A template cannot be rendered, which would be a bug in it.
 pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageError> {
     let titles = titles(runs);
     let mut room = Room::new();
@@ -63,7 +63,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         0 => String::new(),
         _ => format!("Of {} runs the first {} are shown below.", runs.len(), views.len()),
     };
-    // More than one of these has no room for another.
+    // With more measurements than this the document is certainly too long.
     let is_long = runs.iter().map(|run| run.judged.record.measurements.len()).sum::<usize>()
         > room::DOCUMENT_BYTES / LEAST_BYTES;
     let documents: Vec<_> = runs
@@ -88,7 +88,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
     };
     Page {
         frame: Frame::new(title, document),
-        together: (runs.len() > 1).then(|| Together::new(runs, &titles, claims)),
+        together: (runs.len() > 1).then(|| RunsView::new(runs, &titles, claims)),
         runs: views,
         left_out,
     }
@@ -96,7 +96,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
     .map(|html| with_micro_outside_scripts(&html))
 }
 
-/// Microseconds as in print, where they are read: scripts and data stay as they are.
+/// Uses the typographic micro sign in text; scripts and data remain unchanged.
 fn with_micro_outside_scripts(html: &str) -> String {
     let mut parts = html.split("<script");
     let mut out = parts.next().map(with_micro).unwrap_or_default();
@@ -107,21 +107,21 @@ fn with_micro_outside_scripts(html: &str) -> String {
     out
 }
 
-/// A measurement takes more than this in a document, bytes.
+/// Lower bound of a measurement's size in a document, bytes.
 const LEAST_BYTES: usize = 512;
 
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page {
     frame: Frame,
-    together: Option<Together>,
+    together: Option<RunsView>,
     runs: Vec<RunView>,
-    /// Which runs are not shown; empty: none.
+    /// Runs that are not shown; empty if none.
     left_out: String,
 }
 
-/// What each run is called; two that are called alike, with where they are from,
-/// else with their ids.
+/// Returns a title for each run; equal titles are replaced by the imported file, or get the run's
+/// id appended.
 fn titles(runs: &[PageRun<'_>]) -> Vec<String> {
     let own: Vec<String> = runs.iter().map(|run| run::title(run.judged.record)).collect();
     let (mut called, mut files) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());

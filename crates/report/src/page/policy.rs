@@ -1,11 +1,11 @@
-//! What the page may do: its own scripts and styles, and nothing else.
+//! Content-Security-Policy of a page: only its own scripts and styles.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-/// The Content-Security-Policy (W3C, Level 3) of a page with these scripts and
-/// styles, each allowed by the SHA-256 of its text.
+/// Returns the Content-Security-Policy (W3C, Level 3) of a page with these scripts and styles, each
+/// allowed by the SHA-256 of its text.
 pub(super) fn policy(scripts: &[&str], styles: &[&str]) -> String {
     format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
@@ -26,7 +26,7 @@ fn sources(texts: &[&str]) -> String {
 mod tests {
     #[test]
     fn a_script_is_allowed_by_its_digest() {
-        // The example of W3C Content Security Policy Level 3, 8.4.
+        // Example from W3C Content Security Policy Level 3, 8.4.
         let policy = super::policy(&["alert('Hello, world.');"], &[]);
         assert!(policy.starts_with("default-src 'none'; "), "{policy}");
         assert!(

@@ -1,4 +1,4 @@
-//! A trace that was replayed: recorded and replayed side by side.
+//! Section of a replayed trace: recorded and replayed side by side.
 
 use iodyno_figure::replay_figure;
 use iodyno_model::RunRecord;
@@ -8,19 +8,19 @@ use super::room::Room;
 use super::table::Table;
 use crate::text::replay::{latency_rows, notes, replayed};
 
-/// A replay as the template lays it out.
+/// Replay, for the template.
 #[derive(Debug)]
 pub(super) struct ReplayView {
     /// Rates over time.
     pub(super) figure: Option<FigureView>,
     /// Latencies by operation and size.
     pub(super) latencies: Table,
-    /// What to know before comparing the two.
+    /// Notes to read before comparing the two.
     pub(super) notes: Vec<String>,
 }
 
 impl ReplayView {
-    /// `None` where the run replayed no trace.
+    /// `None` if the run did not replay a trace.
     pub(super) fn new(record: &RunRecord, room: &mut Room) -> Option<Self> {
         let (of, _) = replayed(record)?;
         let (columns, rows) = latency_rows(of, true);

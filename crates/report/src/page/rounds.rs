@@ -1,4 +1,4 @@
-//! Rounds: what the SNIA PTS wants to be reported, how each target came to its
+//! Section of rounds: the items that SNIA PTS requires in a report, each target's progress to
 //! steady state, and the averages over the window.
 
 use iodyno_figure::{Kind, figures_of_rounds};
@@ -6,7 +6,7 @@ use iodyno_judge::{Convergence, is_whole};
 use iodyno_model::{JudgedMeasurement, Measurement, RoundsPlan, RunState};
 
 use super::data::FigureView;
-use super::measurement::not_valid;
+use super::measurement::invalid_counts;
 use super::table::{Cell, Table};
 use crate::paged::PageRun;
 use crate::rounds::{drawn, tracks};
@@ -15,32 +15,32 @@ use crate::text::rounds::{verdict_words, window_words};
 use crate::text::rounds_tables::{RoundsTable, convergence, name, over_window};
 use crate::text::words::clean;
 
-/// A run in rounds as the template lays it out.
+/// Run in rounds, for the template.
 #[derive(Debug)]
 pub(super) struct RoundsView {
-    /// What is to be reported of the test: (what, value).
+    /// Report items of the test: (name, value).
     pub(super) report: Vec<(&'static str, String)>,
-    /// Each target.
+    /// Targets.
     pub(super) targets: Vec<TargetView>,
-    /// What was tracked, the window, and the sweeps over it.
+    /// Tracked figures, the window, and sweeps over it.
     pub(super) figures: Vec<FigureView>,
 }
 
-/// The rounds on a target.
+/// Rounds on a target.
 #[derive(Debug)]
 pub(super) struct TargetView {
-    /// Whether steady state was reached.
+    /// Steady state reached or not.
     pub(super) verdict: Cell,
-    /// What the window says of each tracked figure: (figure, words).
+    /// Window statistics of each tracked figure: (figure, text).
     pub(super) windows: Vec<(String, String)>,
-    /// What was tracked in each round.
+    /// Tracked figures by round.
     pub(super) convergence: Table,
-    /// What the window came to: (of what, figures).
+    /// Results over the window: (heading, table).
     pub(super) over_window: Vec<(String, Table)>,
 }
 
 impl RoundsView {
-    /// `None` where the run is not one in rounds.
+    /// `None` if the run is not in rounds.
     pub(super) fn new(run: &PageRun<'_>) -> Option<Self> {
         let record = run.judged.record;
         let plan = record.run.rounds.as_ref()?;
@@ -60,7 +60,7 @@ impl RoundsView {
                 .collect(),
             figures: figures
                 .iter()
-                .map(|figure| FigureView::new(figure, not_valid(&judged)))
+                .map(|figure| FigureView::new(figure, invalid_counts(&judged)))
                 .collect(),
         })
     }

@@ -1,4 +1,4 @@
-//! A run: what it was, what was found, and every measurement.
+//! Section of a run: its facts, findings and measurements.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use iodyno_model::{
 use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::lead::{self, AttentionView};
-use super::measurement::{MeasurementView, not_valid};
+use super::measurement::{MeasurementView, invalid_counts};
 use super::replay::ReplayView;
 use super::room::Room;
 use super::rounds::RoundsView;
@@ -30,76 +30,76 @@ use crate::text::runs::{origin, started, state, took};
 use crate::text::words::clean;
 use crate::{Judged, layers};
 
-/// A run as the template lays it out.
+/// Run, for the template.
 #[derive(Debug)]
 pub(super) struct RunView {
-    /// Id of its element.
+    /// Element id.
     pub(super) id: String,
-    /// What it is called.
+    /// Title.
     pub(super) title: String,
-    /// Level of its headings.
+    /// Heading level.
     pub(super) level: u8,
-    /// The verdict on the whole, and in words; of what fio printed there is none.
+    /// Overall verdict and its text; none for imported fio output.
     pub(super) verdict: Option<(Cell, String)>,
-    /// Where, when and how long, in a line.
+    /// Host, start and duration, in a line.
     pub(super) about: String,
     /// Failures and warnings, one for each cause.
     pub(super) attention: Vec<AttentionView>,
-    /// The figure that shows what the verdict says.
+    /// Figure that illustrates the verdict.
     pub(super) lead: Option<FigureView>,
     /// A row for each drive of a check, or for each bound of an application.
     pub(super) glance: Option<Table>,
-    /// Settings of an application that follow: (where they belong, lines, why).
+    /// Recommended settings of an application: (where to put them, lines, reason).
     pub(super) settings: Vec<(String, String, String)>,
-    /// Its parts: (end of the id, title).
+    /// Parts of the section: (suffix of the id, title).
     pub(super) contents: Vec<(&'static str, &'static str)>,
-    /// Its measurements and figures are what it is about, and no evidence.
+    /// True if measurements and figures are the subject of the run, not only evidence.
     pub(super) unfolded: bool,
-    /// What the run was: (what, value).
+    /// Facts of the run: (name, value).
     pub(super) facts: Vec<(&'static str, String)>,
-    /// What limits what it was made to explain.
+    /// Answers of `iodyno explain`.
     pub(super) explained: Vec<ExplainedView>,
     /// Drives, or what stands in for them.
     pub(super) drives: Option<Table>,
-    /// Said of the drives.
+    /// Note on the drives.
     pub(super) drives_note: &'static str,
     /// Findings, worst first.
     pub(super) findings: Vec<FindingView>,
-    /// How the rules came out.
+    /// Outcomes of the rules.
     pub(super) outcomes: String,
-    /// What rules could not tell: (rules, what is missing).
+    /// Information that rules lack: (rules, missing information).
     pub(super) missing: Vec<(String, String)>,
-    /// The machine: (what, value).
+    /// Machine: (name, value).
     pub(super) host: Vec<(&'static str, String)>,
     /// Block devices and their settings.
     pub(super) blocks: Option<Table>,
-    /// How the machine's storage hangs together.
+    /// Storage topology of the machine.
     pub(super) topology: Option<FigureView>,
-    /// What came of a trace that was replayed.
+    /// Results of a replayed trace.
     pub(super) replay: Option<ReplayView>,
-    /// What came of a plan in rounds.
+    /// Results of a plan in rounds.
     pub(super) rounds: Option<RoundsView>,
-    /// What was not measured but predicted, and what is said of it.
+    /// Predicted points, and a note on them.
     pub(super) predicted: Option<(Table, String)>,
-    /// Where curves stop to rise, a sentence each.
+    /// Knees of curves, a sentence each.
     pub(super) knees: Vec<String>,
-    /// All measurements in a line each.
+    /// All measurements, in one line each.
     pub(super) summary: Option<Table>,
-    /// Figures of several measurements.
+    /// Figures that combine several measurements.
     pub(super) figures: Vec<FigureView>,
     /// Measurements.
     pub(super) measurements: Vec<MeasurementView>,
-    /// What of them is not shown; empty: nothing.
+    /// Number of measurements and figures not shown; empty if none.
     pub(super) left_out: String,
-    /// What was asked for and not measured: (what, why, what to type).
+    /// Requested but not measured: (what, why, command to type).
     pub(super) skipped: Vec<(String, String, String)>,
-    /// What of its files could not be read.
+    /// Unreadable parts of its files.
     pub(super) unread: Vec<String>,
-    /// The plan, as TOML.
+    /// Plan, as TOML.
     pub(super) plan: String,
 }
 
-/// A finding as the template lays it out.
+/// Finding, for the template.
 #[derive(Debug)]
 pub(super) struct FindingView {
     pub(super) mark: Cell,
@@ -111,7 +111,7 @@ pub(super) struct FindingView {
     pub(super) rule: String,
 }
 
-/// A run's name; where it has none, its host and when it started.
+/// Returns the run's name; without one, its host and start.
 pub(super) fn title(record: &RunRecord) -> String {
     let run = &record.run;
     if !run.name.is_empty() {
@@ -122,7 +122,7 @@ pub(super) fn title(record: &RunRecord) -> String {
     clean(&host.map_or_else(|| started.clone(), |host| format!("{host}, {started}")))
 }
 
-/// Id of the element of the run of this number, from 1.
+/// Returns the element id of the run of this number, from 1.
 pub(super) fn id(number: usize) -> String {
     format!("run-{number}")
 }
@@ -143,34 +143,34 @@ impl RunView {
         let element = |n: usize| format!("run-{number}-{}", n + 1);
         let mut rounds = RoundsView::new(run);
         let lead = match &mut rounds {
-            // The first figure of rounds is how they came to be steady.
+            // The first figure of rounds is the convergence to steady state.
             Some(rounds) if !rounds.figures.is_empty() => Some((None, rounds.figures.remove(0))),
             _ => lead::lead(run).map(|(kind, view)| (Some(kind), view)),
         };
-        let (led, lead) = lead.map_or((None, None), |(kind, view)| (kind, Some(view)));
+        let (lead_kind, lead) = lead.map_or((None, None), |(kind, view)| (kind, Some(view)));
         let count = record.measurements.len();
         let (details, lines) = (room.details(count), room.lines(count));
         let mut figures = figures_of_run(record, run.predictions(), details);
-        // Of rounds there are many alike: what they come to stands with them.
+        // Figures of single rounds would be many and alike; the rounds section has their results.
         let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
         figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));
         let (mut several, mut alone) = (Vec::new(), BTreeMap::<usize, Vec<FigureView>>::new());
-        let is_led = |figure: &Figure, of: &[usize]| {
-            Some(figure.kind) == led && (of.len() > 1 || count == 1)
+        let is_lead = |figure: &Figure, of: &[usize]| {
+            Some(figure.kind) == lead_kind && (of.len() > 1 || count == 1)
         };
-        figures.retain(|(figure, of)| !is_led(figure, of));
+        figures.retain(|(figure, of)| !is_lead(figure, of));
         let made = figures.len();
         for (figure, of) in figures {
             let judged = of.iter().filter_map(|index| assessment.of(*index));
             let judged: Vec<_> = judged.filter(|_| of.len() > 1).collect();
-            let Some(view) = room.figure(&figure, not_valid(&judged)) else { continue };
+            let Some(view) = room.figure(&figure, invalid_counts(&judged)) else { continue };
             match of[..] {
                 [only] => alone.entry(only).or_default().push(view),
                 _ => several.push(view),
             }
         }
         let shown = several.len() + alone.values().map(Vec::len).sum::<usize>();
-        // Sweeps of more than one figure shows are shown one by one.
+        // Sweeps with more points than one figure can show have several figures.
         let lead = lead.or_else(|| (!several.is_empty()).then(|| several.remove(0)));
         let by_key = Index::of(record);
         let views = run.in_order(details).into_iter().map(|n| {
@@ -205,7 +205,7 @@ impl RunView {
                 .into_iter()
                 .map(|(missing, rules)| (rules.join(", "), missing))
                 .collect(),
-            host: host.map_or_else(Vec::new, of_host),
+            host: host.map_or_else(Vec::new, host_facts),
             blocks: host.and_then(blocks),
             topology: topology(record),
             summary: (!record.measurements.is_empty()).then(|| {
@@ -226,7 +226,7 @@ impl RunView {
         view
     }
 
-    /// What it can be asked for, with how it is called.
+    /// Lists the parts with their titles.
     fn parts(&self) -> Vec<(&'static str, &'static str)> {
         let findings = !self.findings.is_empty() || !self.outcomes.is_empty();
         let parts = [
@@ -245,21 +245,21 @@ impl RunView {
         there.map(|(_, part, title)| (part, title)).collect()
     }
 
-    /// Whether something was explained with more than a sentence.
+    /// True if an explanation has more than a sentence.
     pub(super) fn has_experiments(&self) -> bool {
         self.explained.iter().any(|of| !of.tables.is_empty())
     }
 }
 
-/// `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`.
+/// Returns `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`.
 fn about(record: &RunRecord) -> String {
     let known = facts(record).into_iter();
-    let told = ["host", "started", "took", "command", "origin", "state"];
-    let told = known.filter(|(what, _)| told.contains(what)).map(|(_, value)| value);
-    told.collect::<Vec<_>>().join(" · ")
+    let shown = ["host", "started", "took", "command", "origin", "state"];
+    let shown = known.filter(|(what, _)| shown.contains(what)).map(|(_, value)| value);
+    shown.collect::<Vec<_>>().join(" · ")
 }
 
-/// What there was no room for.
+/// Describes what was left out for lack of room.
 fn left_out(record: &RunRecord, details: usize, lines: usize, figures: usize) -> String {
     let count = record.measurements.len();
     let mut parts = Vec::new();
@@ -331,8 +331,8 @@ fn rules(outcomes: &[String], count: usize) -> String {
     }
 }
 
-/// The machine, as far as somebody needs it to repeat the measurements.
-fn of_host(host: &Host) -> Vec<(&'static str, String)> {
+/// Describes the machine as needed to repeat the measurements.
+fn host_facts(host: &Host) -> Vec<(&'static str, String)> {
     let mut lines = machine(host);
     lines.extend(storage(host).into_iter().map(|text| ("Storage", text)));
     let settings = [
@@ -350,12 +350,12 @@ fn topology(record: &RunRecord) -> Option<FigureView> {
     Some(FigureView::new(&made, Vec::new()))
 }
 
-/// Block devices with the settings that a measurement depends on.
+/// Builds the table of block devices, with the settings that affect measurements.
 fn blocks(host: &Host) -> Option<Table> {
     fn known<T>(fact: &Fact<T>, text: impl Fn(&T) -> String) -> Cell {
         Cell::text(fact.get().map(|value| clean(&text(value))).unwrap_or_default())
     }
-    // Loop devices and the like that hold nothing.
+    // True for loop devices and others without capacity.
     let is_empty = |block: &BlockDevice| block.size.get() == Some(&Bytes(0));
     let row = |block: &BlockDevice| {
         let queue = &block.queue;

@@ -1,4 +1,4 @@
-//! The measurements of a run in a table.
+//! Summary table of a run's measurements.
 
 use iodyno_model::{
     Assessment, DirectionResult, JudgedMeasurement, LatencyKind, Measurement, Metric, RunRecord,
@@ -12,8 +12,8 @@ use crate::text::figure::estimated;
 use crate::text::measurements::step_name;
 use crate::text::totals;
 
-/// A row for each direction of each of these measurements, and of what groups of jobs came to; `id`
-/// gives the element of a measurement, which the first `details` have.
+/// Builds a row for each direction of these measurements and of totals of job groups. `id` returns
+/// the element id of a measurement; only the first `details` have an element.
 pub(super) fn measurements(
     record: &RunRecord,
     assessment: &Assessment,
@@ -21,7 +21,7 @@ pub(super) fn measurements(
     details: usize,
     id: impl Fn(usize) -> String,
 ) -> Table {
-    // Where all were made on the same, that stands above.
+    // If all have the same targets, these are named above.
     let one_place = record.measurements.windows(2).all(|two| two[0].targets == two[1].targets);
     let mut rows = Vec::new();
     let totals = totals::totals_of(record);
@@ -45,7 +45,7 @@ pub(super) fn measurements(
         }
         for result in &of.total {
             rows.push([&lead[..], &figures(result, of.total.len() > 1), &tail].concat());
-            // The second direction stands under the first.
+            // The second direction is in the row below.
             lead = vec![Cell::default(), Cell::default()];
         }
         for total in totals.iter().filter(|total| total.members.last() == Some(&n)) {
@@ -74,9 +74,9 @@ pub(super) fn measurements(
 /// Columns of a result.
 const FIGURES: usize = 5;
 
-/// The direction, where there are several, and what it came to.
+/// Returns the direction, if there are several, and its results.
 fn figures(result: &DirectionResult, of_several: bool) -> [Cell; FIGURES] {
-    // Where only completions are known, it says so: the total is longer.
+    // Completion latencies are marked as such: the total is longer.
     let of_kind = |kind: LatencyKind, mut cell: Cell| {
         if kind != LatencyKind::Total {
             cell.text = format!("{} {}", kind.fio_name(), cell.text);
@@ -85,7 +85,7 @@ fn figures(result: &DirectionResult, of_several: bool) -> [Cell; FIGURES] {
     };
     let mean = result.mean_latency().map(|(kind, mean)| of_kind(kind, duration(Some(mean))));
     let p99 = result.percentile(99.0).map(|(kind, _)| (kind, percentile(result, kind, 99.0)));
-    // Too few I/Os for it are no percentile of any kind.
+    // With too few I/Os there is no percentile of any kind to name.
     let p99 = p99.filter(|(_, cell)| cell.text != "-").map(|(kind, cell)| of_kind(kind, cell));
     let direction = if of_several { result.direction.name().into() } else { String::new() };
     [
@@ -101,7 +101,7 @@ fn validity(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Cell {
     measurement::marks(of, judged).into_iter().next().unwrap_or_else(|| Cell::text(""))
 }
 
-/// The worst verdict on its metrics; an invalid measurement has none.
+/// Returns the worst verdict on the metrics; none for an invalid measurement.
 fn verdict(judged: Option<&JudgedMeasurement>) -> Cell {
     let worst = judged
         .filter(|judged| judged.validity != Validity::Invalid)

@@ -1,34 +1,34 @@
-//! Tables, cells and marks, as the templates lay them out.
+//! Tables, cells and marks, for the templates.
 
 use iodyno_model::{Estimate, Spread, Validity, Verdict};
 
 use crate::text::grid::{GridCell, GridColumn};
 use crate::text::ink::Ink;
 
-/// A table.
+/// Table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Its columns: (heading, numbers stand to the right).
+    /// Columns: (heading, right-aligned).
     pub(super) columns: Vec<(String, bool)>,
-    /// A cell for each column.
+    /// Rows, with a cell for each column.
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
-/// A cell of a table, or a word with a meaning.
+/// Cell of a table, or a mark.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cell {
-    /// Its text.
+    /// Text.
     pub(super) text: String,
-    /// Its classes in the style sheet.
+    /// CSS classes.
     pub(super) class: &'static str,
-    /// What it says to whoever points at it.
+    /// Tooltip.
     pub(super) hint: &'static str,
-    /// The id of what it leads to; empty: nothing.
+    /// Id of the linked element; empty: none.
     pub(super) to: String,
 }
 
 impl Table {
-    /// A table of these columns, those with `>` in front to the right.
+    /// Builds a table; columns with the prefix `>` are right-aligned.
     pub(super) fn of(columns: &[&str], rows: Vec<Vec<Cell>>) -> Self {
         let column = |name: &&str| match name.strip_prefix('>') {
             Some(name) => (name.to_string(), true),
@@ -37,14 +37,14 @@ impl Table {
         Self { columns: columns.iter().map(column).collect(), rows }
     }
 
-    /// A table of the terminal's.
+    /// Converts a table of the terminal.
     pub(super) fn of_grid(columns: &[GridColumn<'_>], rows: Vec<Vec<GridCell>>) -> Self {
         let columns = columns.iter().map(|of| (of.heading.to_lowercase(), of.right));
         let row = |row: Vec<GridCell>| row.into_iter().map(Cell::from).collect();
         Self { columns: columns.collect(), rows: rows.into_iter().map(row).collect() }
     }
 
-    /// What its cells hint at, each once: on paper nobody points.
+    /// Returns the tooltips of its cells, each once, because paper has no tooltips.
     pub(super) fn hints(&self) -> Vec<&'static str> {
         let mut hints: Vec<&str> = Vec::new();
         for cell in self.rows.iter().flatten() {
@@ -55,7 +55,7 @@ impl Table {
         hints
     }
 
-    /// Without the columns in which no row says anything, from column `keep` on.
+    /// Removes columns without content, from column `keep` on.
     pub(super) fn without_empty(mut self, keep: usize) -> Self {
         let says = |at: usize| {
             at < keep || self.rows.iter().any(|row| !["", "-"].contains(&row[at].text.as_str()))
@@ -72,19 +72,18 @@ impl Table {
 }
 
 impl Cell {
-    /// Plain text; `-` for none.
+    /// Plain text; `-` if empty.
     pub(super) fn text(text: impl Into<String>) -> Self {
         let text = text.into();
         Self { text: if text.is_empty() { "-".into() } else { text }, ..Self::default() }
     }
 
-    /// Text that leads to the element with this id.
+    /// Link to the element with this id.
     pub(super) fn link(text: impl Into<String>, to: &str) -> Self {
         Self { to: to.into(), ..Self::text(text) }
     }
 
-    /// What `write` makes of an estimate, with the kind of its interval; `-`
-    /// where it is not known.
+    /// Formats an estimate with `write`, with the kind of its interval as tooltip; `-` if unknown.
     pub(super) fn estimate(of: Option<Estimate>, write: impl Fn(&Estimate) -> String) -> Self {
         let known = of.filter(|estimate| estimate.value.is_finite());
         let Some(estimate) = known else { return Self::text("") };
@@ -101,12 +100,12 @@ impl Cell {
         Self { class, hint, ..Self::text(write(&estimate)) }
     }
 
-    /// A verdict's mark.
+    /// Mark of a verdict.
     pub(super) fn verdict(verdict: Verdict) -> Self {
         Self::mark(verdict.label(), Ink::of_verdict(verdict))
     }
 
-    /// A validity's mark.
+    /// Mark of a validity.
     pub(super) fn validity(validity: Validity) -> Self {
         let ink = match validity {
             Validity::Valid => Ink::Good,
@@ -116,7 +115,7 @@ impl Cell {
         Self::mark(validity.label(), ink)
     }
 
-    /// A word with a meaning.
+    /// Mark: a coloured word.
     pub(super) fn mark(word: &str, ink: Ink) -> Self {
         let class = match ink {
             Ink::Good => "mark good",

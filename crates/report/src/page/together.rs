@@ -1,5 +1,4 @@
-//! What several runs are together: their table, the drives of many hosts, and
-//! what differs between them.
+//! Summary of several runs: table of runs, drives of several hosts, and differences.
 
 use iodyno_figure::{Kind, Request, Source, figure};
 use iodyno_judge::ClaimBook;
@@ -21,35 +20,35 @@ use crate::text::runs::{origin, started};
 use crate::text::verdict_words;
 use crate::text::words::clean;
 
-/// Workloads up to which the table of differences is unfolded.
+/// Maximum number of workloads for the table of differences to be unfolded.
 const UNFOLDED: usize = 12;
 
-/// Several runs as the template lays them out.
+/// Several runs, for the template.
 #[derive(Debug)]
-pub(super) struct Together {
+pub(super) struct RunsView {
     /// A row for each run.
     pub(super) runs: Table,
-    /// How many drives on how many hosts; empty: of one host.
+    /// Numbers of drives and hosts; empty for a single host.
     pub(super) fleet: String,
-    /// Drives by class: (what they are, the drives).
+    /// Drives by class: (class, drives).
     pub(super) classes: Vec<(String, Table)>,
-    /// Layouts by workload, where the runs are of layouts.
+    /// Layouts by workload, if the runs are of layouts.
     pub(super) layouts: Option<Table>,
-    /// What has to be known of that.
+    /// Notes on the layouts.
     pub(super) of_layouts: Vec<&'static str>,
-    /// A line for each figure of each workload that they have in common.
+    /// A line for each figure of each common workload.
     pub(super) differences: Option<Table>,
-    /// How many workloads those are, in words.
+    /// Number of common workloads, in words.
     pub(super) workloads: String,
-    /// Whether they are few.
+    /// True if there are few workloads.
     pub(super) unfolded: bool,
-    /// What has to be known of the differences, and which conditions differ.
+    /// Notes on the differences, and conditions that differ.
     pub(super) notes: Vec<String>,
     /// All runs in one figure.
     pub(super) figure: Option<FigureView>,
 }
 
-impl Together {
+impl RunsView {
     pub(super) fn new(runs: &[PageRun<'_>], titles: &[String], claims: &ClaimBook) -> Self {
         let records: Vec<&RunRecord> = runs.iter().map(|run| run.judged.record).collect();
         let judged: Vec<Judged<'_>> = runs.iter().map(|run| run.judged).collect();
@@ -73,25 +72,25 @@ impl Together {
             fleet: hosts.as_ref().map(|fleet| counts(fleet).join(" · ")).unwrap_or_default(),
             classes: classes.collect(),
             layouts: layouts.as_ref().map(layouts_table),
-            of_layouts: layouts.as_ref().map(of_layouts).unwrap_or_default(),
+            of_layouts: layouts.as_ref().map(layout_notes).unwrap_or_default(),
             differences: common
                 .filter(|of| room::shows_differences(of.rows.len(), of.sides.len()))
                 .map(differences),
             workloads: format!("{} in common", counted(workloads, "workload")),
             unfolded: workloads <= UNFOLDED,
             notes: common.map(notes_of).unwrap_or_default(),
-            figure: in_one_figure(runs, titles, layouts.as_ref()),
+            figure: combined_figure(runs, titles, layouts.as_ref()),
         }
     }
 }
 
-/// A row for each run.
+/// Builds a row for each run.
 fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
     let row = |(n, one): (usize, &PageRun<'_>)| {
         let Judged { record, assessment } = one.judged;
         let host = record.host().and_then(|host| host.hostname.value());
         let drives = record.host().map(|host| host.drive_count().to_string());
-        // What fio printed is not judged.
+        // Imported fio output is not judged.
         let verdict =
             record.host().map(|_| verdict_words(assessment, one.judged.exit_status(false) as u8));
         let (verdict, words) = match verdict {
@@ -117,7 +116,7 @@ fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
     Table::of(&columns, runs.iter().enumerate().map(row).collect()).without_empty(1)
 }
 
-/// What `iodyno compare` shows, with the workload in front of its first line.
+/// Builds the table of `iodyno compare`, with the workload in front of its first line.
 fn differences(comparison: &Comparison) -> Table {
     let Cells { mut columns, rows } = cells(comparison);
     columns.insert(0, ("workload".into(), false));
@@ -133,25 +132,25 @@ fn differences(comparison: &Comparison) -> Table {
     Table { columns, rows: all }
 }
 
-/// What `iodyno layouts` prints.
+/// Builds the table of `iodyno layouts`.
 fn layouts_table(of: &Layouts<'_>) -> Table {
     let of_all = layouts::of_all(of.drives());
     let (columns, rows) = layouts::cells(&of.workloads(), of_all.as_deref());
     let mut table = Table::of_grid(&columns, rows);
-    // The workload stands in front of its first line; below, nothing is unknown.
+    // The workload is in its first line only; an empty cell below it does not mean unknown.
     let workloads = table.rows.iter_mut().map(|row| &mut row[0]);
     workloads.filter(|cell| cell.text == "-").for_each(|cell| cell.text.clear());
     table
 }
 
-/// What has to be known of that table.
-fn of_layouts(of: &Layouts<'_>) -> Vec<&'static str> {
+/// Returns the notes on the layouts table.
+fn layout_notes(of: &Layouts<'_>) -> Vec<&'static str> {
     if of.are_on_files() { vec![OF_ONE_RUN, ON_FILES] } else { vec![OF_ONE_RUN] }
 }
 
-/// All runs in one figure, where they have something in common to draw: layouts
-/// over the one drive.
-fn in_one_figure<'r>(
+/// Draws all runs in one figure, if they have something in common; layouts relative to the single
+/// drive.
+fn combined_figure<'r>(
     runs: &[PageRun<'r>],
     titles: &'r [String],
     layouts: Option<&Layouts<'r>>,
@@ -170,5 +169,5 @@ fn in_one_figure<'r>(
     request.without_fills = layouts.is_some();
     let judged: Vec<_> = runs.iter().flat_map(|run| &run.judged.assessment.measurements).collect();
     let figure = figure(&request, &sources).ok()?;
-    Some(FigureView::new(&figure, measurement::not_valid(&judged)))
+    Some(FigureView::new(&figure, measurement::invalid_counts(&judged)))
 }

@@ -1,4 +1,4 @@
-//! The page of a trace.
+//! Page of a trace.
 
 use askama::Template;
 use iodyno_figure::trace_figures;
@@ -19,16 +19,16 @@ struct Page {
     frame: Frame,
     headline: Vec<String>,
     sizes: Table,
-    /// Bursts, space, processes: what, and how.
+    /// Bursts, space, processes: name and description.
     facts: Vec<(String, String)>,
     notes: Vec<String>,
     figures: Vec<FigureView>,
 }
 
-/// The page of the trace `title`.
+/// Renders the page of a trace, with this title.
 ///
 /// # Errors
-/// The template cannot be filled, which would be a mistake in it.
+/// The template cannot be rendered, which would be a bug in it.
 pub fn trace_page(title: &str, summary: &TraceSummary) -> Result<String, PageError> {
     let course = summary.course.as_ref();
     let figures = course.map_or(Vec::new(), |course| trace_figures(course, summary.duration_ns));
@@ -74,7 +74,7 @@ mod tests {
         assert!(crate::page::is_page(page.as_bytes()));
         assert_eq!(page.matches("<figure>").count(), 2);
         assert!(page.contains("a&#60;b&#62;") && !page.contains("<script>x"), "{:.2000}", page);
-        // Without a course there is a table.
+        // Without data over time there is only a table.
         let page = trace_page("a", &TraceSummary { course: None, ..summary }).unwrap();
         assert!(!page.contains("<figure>") && page.contains("<table"));
     }

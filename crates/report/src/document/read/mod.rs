@@ -42,19 +42,19 @@ pub enum DocumentError {
 /// # Errors
 /// The text is not JSON, or a different document.
 pub fn read_runs(text: &str) -> Result<Vec<RunRecord>, DocumentError> {
-    let read = documents(text).map_err(|error| of_another_schema(text).unwrap_or(error));
+    let read = documents(text).map_err(|error| schema_error(text).unwrap_or(error));
     let all: Vec<RunDocument> = read?;
-    all.iter().try_for_each(|of| known(&of.schema))?;
+    all.iter().try_for_each(|of| check_schema(&of.schema))?;
     all.into_iter().map(record).collect()
 }
 
 /// Returns the error for a text that holds documents of another schema.
-fn of_another_schema(text: &str) -> Option<DocumentError> {
+fn schema_error(text: &str) -> Option<DocumentError> {
     let heads: Vec<Head> = documents(text).ok()?;
-    heads.iter().find_map(|of| known(of.schema.as_str().unwrap_or_default()).err())
+    heads.iter().find_map(|of| check_schema(of.schema.as_str().unwrap_or_default()).err())
 }
 
-fn known(schema: &str) -> Result<(), DocumentError> {
+fn check_schema(schema: &str) -> Result<(), DocumentError> {
     match schema {
         RUN_SCHEMA | SCHEMA_1 => Ok(()),
         other => Err(DocumentError::Schema(other.into())),

@@ -6,7 +6,7 @@ use iodyno_judge::comparison::Outcome;
 
 use super::case;
 use super::xml::{self, Case, Status, Suite};
-use crate::compared::{Compared, ruled, words};
+use crate::compared::{Compared, outcome_words, words};
 use crate::text::workload_title;
 
 /// Builds the XML: a case for each compared figure, which always passes, and one for each limit,
@@ -30,7 +30,7 @@ pub(super) fn junit(of: Compared<'_>) -> io::Result<Vec<u8>> {
     }
     for ruling in of.rulings {
         let name = format!("{}: --fail-if {}", of.workload(ruling), ruling.limit);
-        let (_, sentence) = ruled(ruling);
+        let (_, sentence) = outcome_words(ruling);
         let (status, out) = match &ruling.outcome {
             Outcome::Broken => {
                 (Status::Failure("limit".into(), sentence, String::new()), String::new())

@@ -78,18 +78,18 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     for rule in &of.assessment.rules {
         let found = of.assessment.findings.iter().filter(|finding| finding.rule == rule.rule);
         let found: Vec<&Finding> = found.collect();
-        let mut placed = false;
+        let mut is_reported = false;
         for (subject, suite) in subjects.iter().zip(&mut suites) {
             if let Some(case) = rule_case(subject, rule, &found) {
                 suite.cases.push(case);
-                placed = true;
+                is_reported = true;
             }
         }
         let elsewhere = |finding: &&&Finding| {
             !subjects.iter().any(|subject| subject.is_among(&finding.subjects))
         };
         let rest: Vec<&Finding> = found.iter().filter(elsewhere).copied().collect();
-        machine.cases.extend(whole_case(rule, &rest, placed));
+        machine.cases.extend(machine_case(rule, &rest, is_reported));
     }
     suites.push(machine);
     suites.extend(run.profile().map(|profile| fit::suite(of, &profile)));
@@ -113,7 +113,7 @@ fn case(class: &str, name: &str, status: Status) -> Case {
 
 /// Returns the workload without other options, which distinguishes the points of a sweep:
 /// `rw=randread bs=4k iodepth=64 numjobs=1`.
-fn points(of: &Measurement) -> String {
+fn workload_label(of: &Measurement) -> String {
     Workload { options: BTreeMap::new(), ..of.workload.clone() }.label()
 }
 
@@ -130,8 +130,8 @@ fn unique_name(record: &RunRecord, of: &Measurement) -> String {
     if same.len() < 2 {
         return name;
     }
-    let named = format!("{name} {}", points(of));
-    let equal = same.iter().filter(|other| points(other) == points(of));
+    let named = format!("{name} {}", workload_label(of));
+    let equal = same.iter().filter(|other| workload_label(other) == workload_label(of));
     let before = equal.take_while(|other| !std::ptr::eq(**other, of)).count();
     if before > 0 { format!("{named} #{}", before + 1) } else { named.trim_end().to_owned() }
 }
@@ -146,7 +146,7 @@ fn measured_case(
     let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
     let words: Vec<String> = metrics.iter().map(words).collect();
     let words = words.join("; ");
-    let mut out = vec![points(of)];
+    let mut out = vec![workload_label(of)];
     let status = match (of.failure(), metrics.iter().map(|metric| metric.verdict).max()) {
         (Some(how), _) => Status::Error(how.into()),
         (_, None) => Status::Skipped("nothing to judge it by".into()),
@@ -191,14 +191,14 @@ fn rule_case(subject: &Subject<'_>, rule: &RuleReport, found: &[&Finding]) -> Op
 
 /// Returns the case of a rule for the machine; `None` if it is reported elsewhere, or does not
 /// apply.
-fn whole_case(rule: &RuleReport, rest: &[&Finding], placed: bool) -> Option<Case> {
+fn machine_case(rule: &RuleReport, rest: &[&Finding], is_reported: bool) -> Option<Case> {
     if !rest.is_empty() {
         return Some(found_case(MACHINE, &rule.rule, rest));
     }
     let status = match &rule.outcome {
         RuleOutcome::NotApplicable => return None,
         RuleOutcome::CannotTell(missing) => Status::Skipped(missing.clone()),
-        _ if placed => return None,
+        _ if is_reported => return None,
         RuleOutcome::Clear | RuleOutcome::Findings(_) => Status::Passed,
     };
     Some(case(MACHINE, &rule.rule, status))

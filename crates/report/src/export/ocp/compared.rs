@@ -8,7 +8,7 @@ use super::artifact::{
     StepArtifact,
 };
 use super::{Lines, run_result};
-use crate::compared::{Compared, ruled};
+use crate::compared::{Compared, outcome_words};
 use crate::text::workload_title;
 
 /// Returns the comparison as JSON lines, one artifact each.
@@ -38,7 +38,7 @@ pub(super) fn ocp(of: Compared<'_>) -> serde_json::Result<String> {
             }
         }
         for ruling in of.rulings.iter().filter(|ruling| ruling.row == index) {
-            let (word, sentence) = ruled(ruling);
+            let (word, sentence) = outcome_words(ruling);
             let kind = match ruling.outcome {
                 Outcome::Broken => DiagnosisType::Fail,
                 Outcome::Kept => DiagnosisType::Pass,

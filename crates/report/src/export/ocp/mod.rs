@@ -55,12 +55,12 @@ fn ocp(of: Judged<'_>) -> serde_json::Result<String> {
     lines.add(start_ns, Artifact::SchemaVersion { major: 2, minor: 0 })?;
     lines.add(start_ns, Artifact::Run(RunArtifact::TestRunStart(Box::new(run_start(of)))))?;
     for (measurement, judged) in of.measurements() {
-        measured(&mut lines, of, measurement, judged)?;
+        add_measurement(&mut lines, of, measurement, judged)?;
     }
     for skip in &run.skipped {
-        skipped(&mut lines, end_ns, skip)?;
+        add_skipped(&mut lines, end_ns, skip)?;
     }
-    rules(&mut lines, of, end_ns)?;
+    add_rules(&mut lines, of, end_ns)?;
     let (status, result) = run_result(of.exit_status(true));
     let end = RunEnd { status, result };
     lines.add(end_ns, Artifact::Run(RunArtifact::TestRunEnd(end)))?;
@@ -169,7 +169,7 @@ fn hardware(drive: &Drive) -> HardwareInfo {
     }
 }
 
-fn measured(
+fn add_measurement(
     lines: &mut Lines,
     of: Judged<'_>,
     measurement: &Measurement,
@@ -272,7 +272,7 @@ fn figures(
     all.into_iter().map(measurement).collect()
 }
 
-fn skipped(lines: &mut Lines, at_ns: i64, skip: &Skipped) -> serde_json::Result<()> {
+fn add_skipped(lines: &mut Lines, at_ns: i64, skip: &Skipped) -> serde_json::Result<()> {
     let step = skip.step.as_deref().unwrap_or("measurements");
     lines.begin(at_ns, format!("{step} {}", skip.target))?;
     let message = format!("{}; {}", skip.why, skip.next);
@@ -280,12 +280,12 @@ fn skipped(lines: &mut Lines, at_ns: i64, skip: &Skipped) -> serde_json::Result<
     lines.end(at_ns, Status::Skip)
 }
 
-fn rules(lines: &mut Lines, of: Judged<'_>, at_ns: i64) -> serde_json::Result<()> {
+fn add_rules(lines: &mut Lines, of: Judged<'_>, at_ns: i64) -> serde_json::Result<()> {
     lines.begin(at_ns, "rules".into())?;
     for rule in &of.assessment.rules {
         let found = of.assessment.findings.iter().filter(|finding| finding.rule == rule.rule);
         for finding in found {
-            found_by(lines, of, at_ns, finding)?;
+            add_finding(lines, of, at_ns, finding)?;
         }
         let mut diagnose = |word: &str, kind, message: Option<String>| {
             let diagnosis = Diagnosis {
@@ -311,7 +311,7 @@ fn rules(lines: &mut Lines, of: Judged<'_>, at_ns: i64) -> serde_json::Result<()
     lines.end(at_ns, Status::Complete)
 }
 
-fn found_by(
+fn add_finding(
     lines: &mut Lines,
     of: Judged<'_>,
     at_ns: i64,

@@ -1,7 +1,7 @@
 //! Exports a comparison as gauges.
 
-use super::{Family, Labels, written};
-use crate::compared::{Compared, ruled};
+use super::{Family, Labels, rendered};
+use crate::compared::{Compared, outcome_words};
 use crate::text::workload_title;
 
 /// Returns the ratio of each figure to the first side's, whether the difference is real, and the
@@ -40,7 +40,7 @@ pub(super) fn openmetrics(of: Compared<'_>) -> String {
             ("workload", of.workload(ruling)),
             ("limit", ruling.limit.to_string()),
             ("side", of.label(ruling.side).to_owned()),
-            ("outcome", ruled(ruling).0.to_owned()),
+            ("outcome", outcome_words(ruling).0.to_owned()),
         ];
         limits.push(labels, 1.0);
     }
@@ -50,5 +50,5 @@ pub(super) fn openmetrics(of: Compared<'_>) -> String {
         "0 fine, 1 a limit is broken, 3 and 4 as of runs.",
     );
     status.push(Vec::new(), (of.status as u8).into());
-    written(&[ratios, real, limits, status])
+    rendered(&[ratios, real, limits, status])
 }

@@ -1,6 +1,6 @@
 //! Exports a fleet as gauges.
 
-use super::{Family, Labels, VERDICTS, written};
+use super::{Family, Labels, VERDICTS, rendered};
 use crate::fleet::{DriveKind, Fleet, FleetDrive};
 
 /// Returns the number of drives by class and verdict, and the affected drives by name.
@@ -40,7 +40,7 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
     if let Some(ns) = fleet.start_spread_ns {
         spread.push(Labels::new(), ns as f64 / super::NS_PER_S);
     }
-    written(&[hosts, drives, outliers, wrong, spread])
+    rendered(&[hosts, drives, outliers, wrong, spread])
 }
 
 fn class_labels(kind: Option<&DriveKind>) -> Labels {

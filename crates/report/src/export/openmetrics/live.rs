@@ -4,7 +4,7 @@ use std::fmt;
 
 use iodyno_model::{Direction, Histogram, Run};
 
-use super::{Family, Labels, NS_PER_S, written};
+use super::{Family, Labels, NS_PER_S, rendered};
 
 /// Upper bounds of the latency buckets, as powers of 2 ns: 1 us to 17 s.
 const BUCKETS: std::ops::RangeInclusive<u32> = 10..=34;
@@ -77,7 +77,7 @@ impl fmt::Display for LiveMetrics<'_> {
             latency.push_as("_count", labels, count as f64);
         }
         families.extend([ios, bytes, errors, latency]);
-        f.write_str(&written(&families))
+        f.write_str(&rendered(&families))
     }
 }
 

@@ -67,13 +67,13 @@ impl Exporter for OpenMetrics {
 
 /// Returns the run as gauges.
 fn openmetrics(of: Judged<'_>) -> String {
-    let mut families = about_run(of);
-    families.extend(about_subjects(of));
-    families.extend(about_measurements(of));
-    written(&families)
+    let mut families = run_families(of);
+    families.extend(subject_families(of));
+    families.extend(measurement_families(of));
+    rendered(&families)
 }
 
-fn written(families: &[Family]) -> String {
+fn rendered(families: &[Family]) -> String {
     let mut out = String::new();
     for family in families.iter().filter(|family| !family.samples.is_empty()) {
         family.write(&mut out);
@@ -133,7 +133,7 @@ fn escaped(value: &str) -> String {
 }
 
 /// Adds one sample for each possible state, 1 for the current one and 0 for the others.
-fn states(family: &mut Family, labels: &Labels, name: &'static str, all: &[(&str, bool)]) {
+fn push_states(family: &mut Family, labels: &Labels, name: &'static str, all: &[(&str, bool)]) {
     for (state, holds) in all {
         let mut labels = labels.clone();
         labels.push((name, (*state).to_owned()));
@@ -145,7 +145,7 @@ fn verdict_states(verdict: Verdict) -> [(&'static str, bool); 4] {
     VERDICTS.map(|one| (one.label(), one == verdict))
 }
 
-fn about_run(of: Judged<'_>) -> Vec<Family> {
+fn run_families(of: Judged<'_>) -> Vec<Family> {
     let run = &of.record.run;
     let mut info = Family::new("iodyno_run_info", "", "The run that the other metrics are of.");
     let labels = vec![
@@ -179,7 +179,7 @@ fn about_run(of: Judged<'_>) -> Vec<Family> {
     status.push(Vec::new(), code.into());
     let mut verdict =
         Family::new("iodyno_run_verdict", "", "The verdict on the whole: 1 where it holds.");
-    states(&mut verdict, &Vec::new(), "verdict", &verdict_states(of.assessment.verdict));
+    push_states(&mut verdict, &Vec::new(), "verdict", &verdict_states(of.assessment.verdict));
     let mut findings = Family::new("iodyno_finding", "", "What a rule found: 1 for each subject.");
     for finding in &of.assessment.findings {
         let labels = |subject: &str| {
@@ -210,7 +210,7 @@ fn drive_labels(drive: &Drive) -> Labels {
     std::iter::once(("drive", drive.name.clone())).chain(known).collect()
 }
 
-fn about_subjects(of: Judged<'_>) -> Vec<Family> {
+fn subject_families(of: Judged<'_>) -> Vec<Family> {
     let mut drives =
         Family::new("iodyno_drive_verdict", "", "The verdict on a drive: 1 where it holds.");
     let mut targets = Family::new(
@@ -221,17 +221,17 @@ fn about_subjects(of: Judged<'_>) -> Vec<Family> {
     for subject in of.subjects() {
         let verdict = verdict_states(subject.verdict);
         match subject.drive {
-            Some(drive) => states(&mut drives, &drive_labels(drive), "verdict", &verdict),
+            Some(drive) => push_states(&mut drives, &drive_labels(drive), "verdict", &verdict),
             None => {
                 let labels = vec![("target", subject.name.to_owned())];
-                states(&mut targets, &labels, "verdict", &verdict);
+                push_states(&mut targets, &labels, "verdict", &verdict);
             }
         }
     }
     vec![drives, targets]
 }
 
-fn about_measurements(of: Judged<'_>) -> Vec<Family> {
+fn measurement_families(of: Judged<'_>) -> Vec<Family> {
     let mut validity = Family::new(
         "iodyno_measurement_validity",
         "",
@@ -245,7 +245,7 @@ fn about_measurements(of: Judged<'_>) -> Vec<Family> {
         failed.push(labels.clone(), f64::from(u8::from(measurement.failure().is_some())));
         if let Some(judged) = judged {
             let all = VALIDITIES.map(|one| (one.label(), one == judged.validity));
-            states(&mut validity, &labels, "validity", &all);
+            push_states(&mut validity, &labels, "validity", &all);
         }
         let is_invalid = judged.is_some_and(|judged| judged.validity == Validity::Invalid);
         if measurement.failure().is_some() || is_invalid {
@@ -337,7 +337,7 @@ impl Figures {
             mean,
             mean_low,
             mean_high,
-            tails,
+            percentiles_family,
             max,
             errors,
         ] = &mut self.0;
@@ -370,7 +370,7 @@ impl Figures {
             if let Some((kind, ns)) = percentiles::known(result, percent) {
                 let mut labels = of_kind(kind);
                 labels.push(("percentile", percent.to_string()));
-                tails.push(labels, ns / NS_PER_S);
+                percentiles_family.push(labels, ns / NS_PER_S);
             }
         }
     }
