@@ -131,7 +131,7 @@ impl TracedIos {
 #[cfg(test)]
 mod tests {
     use iodyno_host::{Captured, Depth, snapshot};
-    use iodyno_target::resolve_anywhere;
+    use iodyno_target::resolve_even_in_memory;
 
     use super::*;
 
@@ -141,7 +141,8 @@ mod tests {
         let host = snapshot(&Captured::open(path).unwrap(), Depth::Quick);
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(1 << 20).unwrap();
-        let found = resolve_anywhere(&Host::default(), file.path().to_str().unwrap()).unwrap();
+        let found =
+            resolve_even_in_memory(&Host::default(), file.path().to_str().unwrap()).unwrap();
         let clearance = found[0].clear_for_reading().unwrap();
         let on = |block: &str| {
             PreparedTarget::new(&host, "t", &clearance, Some(block), false, Vec::new())

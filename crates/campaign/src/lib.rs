@@ -37,7 +37,7 @@ mod work;
 pub use cost::cost;
 pub use error::CampaignError;
 pub use iodyno_job::parse_seconds as parse_time;
-pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
+pub use layouts::{LayoutPlan, LoopFiles, missing_tools, new_names};
 pub use measurement::interim;
 pub use other_io::{Issued, OtherIo, other_io};
 pub use plan::{
@@ -46,7 +46,7 @@ pub use plan::{
 };
 pub use preparation::{Conditioning, FillProgress, Preparing, stopped};
 pub use profiles::{profile, profile_names, profile_schema, profile_script};
-pub use resume::{Left, differences, foreign_writes};
+pub use resume::{Left, differences, writes_since_stop};
 pub use run::carry_out;
 pub use schedule::{Adapting, ScriptJobs};
 pub use tools::{Options, Resumed, Tools, now_ns};

@@ -2,7 +2,7 @@
 
 use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{Entry, Environment, Place, parse_file};
-use iodyno_judge::fit::in_jobs;
+use iodyno_judge::fit::fill_in_jobs;
 use iodyno_model::{PROFILE_FORMAT, Profile, ProfileTarget, RunRecord};
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ pub(crate) fn script(
         memory_mib: 0,
     };
     let source = format!("profile {}", profile.name);
-    let jobs = in_jobs(profile, measured);
+    let jobs = fill_in_jobs(profile, measured);
     let mut file = parse_file(jobs.as_bytes(), &source, &environment)
         .map_err(|error| wrong(error.to_string()))?;
     let refused = file.sections.iter().flat_map(|section| &section.entries).find_map(|entry| {

@@ -156,7 +156,7 @@ impl Left<'_> {
 ///
 /// # Errors
 /// A drive that the run prepared was written by others since.
-pub fn foreign_writes(
+pub fn writes_since_stop(
     record: &RunRecord,
     now: &Host,
     left: &Left<'_>,

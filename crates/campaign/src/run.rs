@@ -202,7 +202,7 @@ impl ActiveRun<'_> {
         let is_question = matches!(self.work.jobs, Jobs::Question(_));
         let steps = self.work.steps().iter();
         let writes = steps.clone().any(|step| step.job.writes());
-        let is_named = |target: &&Target| target.is_named_in(host, &options.permission);
+        let is_named = |target: &&Target| target.is_allowed_by(host, &options.permission);
         let neighbours: Vec<&Target> = match is_question && !writes {
             true => options.neighbours.iter().filter(is_named).collect(),
             false => Vec::new(),

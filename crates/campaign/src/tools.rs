@@ -7,7 +7,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{Origin, Run, Scope, SkipReason, Skipped};
 use iodyno_store::Store;
-use iodyno_target::{Permission, Target, typed_words};
+use iodyno_target::{Permission, Target, command_words};
 
 use crate::watch::{Event, Watcher};
 
@@ -49,7 +49,7 @@ impl Options {
     pub fn of_jobs(name: &str, permission: Permission) -> Self {
         Self {
             name: name.to_owned(),
-            command: typed_words().collect::<Vec<_>>().join(" "),
+            command: command_words().collect::<Vec<_>>().join(" "),
             budget_ns: u64::MAX,
             fixed_ns: None,
             max_ns: None,

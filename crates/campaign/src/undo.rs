@@ -23,7 +23,7 @@ use crate::undone::{Outcome, Undone};
 pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, CampaignError> {
     let pending = store.journal_pending(run_id)?;
     if !pending.is_empty() {
-        store.refuse_others()?;
+        store.refuse_untrusted()?;
     }
     let mut undone: Vec<Undone> = Vec::new();
     let mut held = BTreeSet::new();
@@ -78,11 +78,11 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
             standing.insert(run_id.clone());
         }
         if outcome.is_settled() {
-            store.journal_done(run_id, pending.ordinal)?;
+            store.journal_mark_undone(run_id, pending.ordinal)?;
         }
         undone.push(Undone { what, outcome });
     }
-    held.iter().for_each(|run_id| store.let_go(run_id));
+    held.iter().for_each(|run_id| store.release_lock(run_id));
     Ok(undone)
 }
 

@@ -83,7 +83,7 @@ fn changes_of_another_host_are_left_alone() {
     assert_eq!((their_file.exists(), our_file.exists()), (true, false));
     assert_eq!(store.journal_pending(None).unwrap().len(), 2);
     // The user knows better.
-    store.journal_of_this_host(&run.id).unwrap();
+    store.journal_adopt(&run.id).unwrap();
     let undone = clean_up(&mut store, None).unwrap();
     assert!(undone.iter().all(|one| one.outcome.is_settled()), "{undone:?}");
     assert_eq!((undone.len(), their_file.exists()), (2, false));

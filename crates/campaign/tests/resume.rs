@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use iodyno_campaign::{Left, Refusal, Resumed, Study, foreign_writes};
+use iodyno_campaign::{Left, Refusal, Resumed, Study, writes_since_stop};
 use iodyno_model::{
     Direction, DirectionResult, Drive, Estimate, Fact, HealthLog, Host, Measurement, Namespace,
     Purpose, Run, RunRecord, RunState,
@@ -74,7 +74,7 @@ fn said(
     let (_, points) = Resumed::of(record, study.points(0), study);
     assert!(!points.is_empty());
     let left = Left { study, points: &points, prepares };
-    foreign_writes(record, &host(100 * GIB + bytes), &left)
+    writes_since_stop(record, &host(100 * GIB + bytes), &left)
 }
 
 const READS: &str = "[\"read\", \"randread\"]";

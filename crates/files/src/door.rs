@@ -41,7 +41,7 @@ const ATTEMPTS: u32 = 8;
 
 /// Origin of a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamedBy {
+pub enum NameOrigin {
     /// The user: links to a regular file are followed, and a pipe, a FIFO, a terminal or /dev/null
     /// may take the output, too.
     User,
@@ -72,7 +72,7 @@ enum OpenMode {
 ///
 /// # Errors
 /// The object must not be written, or its folder is missing.
-pub fn look(path: &Path, by: NamedBy) -> Result<There, FileError> {
+pub fn look(path: &Path, by: NameOrigin) -> Result<There, FileError> {
     match find(path, by)? {
         Found::Nothing(_) => Ok(There::Nothing),
         Found::There(_, there) => Ok(there),
@@ -84,7 +84,7 @@ pub fn look(path: &Path, by: NamedBy) -> Result<There, FileError> {
 ///
 /// # Errors
 /// As [`look`]; the file is not such a log, or is unreadable.
-pub fn look_for_log(path: &Path, by: NamedBy, head: &[u8]) -> Result<There, FileError> {
+pub fn inspect_log(path: &Path, by: NameOrigin, head: &[u8]) -> Result<There, FileError> {
     let there = look(path, by)?;
     if matches!(there, There::File(_)) {
         let mut found = Vec::new();
@@ -103,7 +103,7 @@ pub fn look_for_log(path: &Path, by: NamedBy, head: &[u8]) -> Result<There, File
 ///
 /// # Errors
 /// The object must not be written, its folder is missing, or the system refuses.
-pub fn create(path: &Path, by: NamedBy) -> Result<File, FileError> {
+pub fn create(path: &Path, by: NameOrigin) -> Result<File, FileError> {
     open_as(path, by, OpenMode::Empty)
 }
 
@@ -111,7 +111,7 @@ pub fn create(path: &Path, by: NamedBy) -> Result<File, FileError> {
 ///
 /// # Errors
 /// As [`create`].
-pub fn append(path: &Path, by: NamedBy) -> Result<File, FileError> {
+pub fn append(path: &Path, by: NameOrigin) -> Result<File, FileError> {
     open_as(path, by, OpenMode::AtEnd)
 }
 
@@ -120,14 +120,14 @@ pub fn append(path: &Path, by: NamedBy) -> Result<File, FileError> {
 /// # Errors
 /// As [`create`], or the file already exists.
 pub fn create_new(path: &Path) -> Result<File, FileError> {
-    open_as(path, NamedBy::Iodyno, OpenMode::New)
+    open_as(path, NameOrigin::Iodyno, OpenMode::New)
 }
 
 /// Writes `bytes` as the whole content of the file at `path`.
 ///
 /// # Errors
 /// As [`create`].
-pub fn write(path: &Path, by: NamedBy, bytes: &[u8]) -> Result<(), FileError> {
+pub fn write(path: &Path, by: NameOrigin, bytes: &[u8]) -> Result<(), FileError> {
     let mut file = create(path, by)?;
     file.write_all(bytes).map_err(|error| FileError::System { path: path.into(), error })
 }
@@ -138,8 +138,8 @@ pub fn write(path: &Path, by: NamedBy, bytes: &[u8]) -> Result<(), FileError> {
 /// # Errors
 /// One of them is no regular file, or the system refuses.
 pub fn rename(from: &Path, to: &Path) -> Result<bool, FileError> {
-    look(to, NamedBy::Iodyno)?;
-    if look(from, NamedBy::Iodyno)? == There::Nothing {
+    look(to, NameOrigin::Iodyno)?;
+    if look(from, NameOrigin::Iodyno)? == There::Nothing {
         return Ok(false);
     }
     let renamed = rustix::fs::rename(from, to);
@@ -153,7 +153,7 @@ enum Found {
     There(OwnedFd, There),
 }
 
-fn open_as(path: &Path, by: NamedBy, open_mode: OpenMode) -> Result<File, FileError> {
+fn open_as(path: &Path, by: NameOrigin, open_mode: OpenMode) -> Result<File, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
     let end = if open_mode == OpenMode::AtEnd { OFlags::APPEND } else { OFlags::empty() };
     for _ in 0..ATTEMPTS {
@@ -186,11 +186,11 @@ fn open_as(path: &Path, by: NamedBy, open_mode: OpenMode) -> Result<File, FileEr
 }
 
 /// Finds the object at `path`, held by a descriptor that can neither read nor write.
-fn find(path: &Path, by: NamedBy) -> Result<Found, FileError> {
+fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
     let refuse = |kind| Err(FileError::NotAFile { path: path.into(), kind });
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let flags = if by == NamedBy::Iodyno { flags | OFlags::NOFOLLOW } else { flags };
+    let flags = if by == NameOrigin::Iodyno { flags | OFlags::NOFOLLOW } else { flags };
     let descriptor = match open(path, flags, Mode::empty()) {
         Ok(descriptor) => descriptor,
         Err(Errno::NOENT) if path.is_symlink() => return refuse(Kind::SymbolicLink),
@@ -202,9 +202,9 @@ fn find(path: &Path, by: NamedBy) -> Result<Found, FileError> {
         None if is_of_the_kernel(&descriptor).map_err(failed)? => {
             return refuse(Kind::KernelFile);
         }
-        None if by == NamedBy::Iodyno && stat.st_nlink > 1 => return refuse(Kind::HardLink),
+        None if by == NameOrigin::Iodyno && stat.st_nlink > 1 => return refuse(Kind::HardLink),
         None => There::File(FileIdentity::of(&stat)),
-        Some(Kind::Stream) if by == NamedBy::User => There::Stream,
+        Some(Kind::Stream) if by == NameOrigin::User => There::Stream,
         Some(kind) => return refuse(kind),
     };
     Ok(Found::There(descriptor, there))

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::*;
 
-type Door = (&'static str, fn(&Path, NamedBy) -> Result<(), FileError>);
+type Door = (&'static str, fn(&Path, NameOrigin) -> Result<(), FileError>);
 
 /// Every function that opens or checks a path.
 const DOORS: [Door; 5] = [
@@ -18,7 +18,7 @@ const DOORS: [Door; 5] = [
     ("write", |path, by| write(path, by, b"written by mistake")),
 ];
 
-const BOTH: [NamedBy; 2] = [NamedBy::User, NamedBy::Iodyno];
+const BOTH: [NameOrigin; 2] = [NameOrigin::User, NameOrigin::Iodyno];
 
 fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
@@ -57,7 +57,7 @@ impl Drop for Disk {
 }
 
 #[track_caller]
-fn refused(path: &Path, by: NamedBy, expected: Kind) {
+fn refused(path: &Path, by: NameOrigin, expected: Kind) {
     for (name, door) in DOORS.iter().filter(|(name, _)| *name != "create_new") {
         match door(path, by) {
             Err(FileError::NotAFile { kind, .. }) => assert_eq!(kind, expected, "{name} {path:?}"),
@@ -91,8 +91,8 @@ fn a_file_system_on_a_device_survives_every_way_in_by_every_name() {
             true => Kind::SymbolicLink,
             false => Kind::BlockDevice,
         };
-        refused(&path, NamedBy::User, Kind::BlockDevice);
-        refused(&path, NamedBy::Iodyno, kind);
+        refused(&path, NameOrigin::User, Kind::BlockDevice);
+        refused(&path, NameOrigin::Iodyno, kind);
     }
     drop(held);
     assert!(disk.bytes() == before, "the file system was changed");
@@ -119,14 +119,14 @@ fn what_is_no_file_is_named() {
         refused(Path::new("/sys/power/state"), by, Kind::KernelFile);
     }
     assert!(!at("nothing").exists(), "a link to nothing is not followed");
-    refused(&to_null, NamedBy::Iodyno, Kind::SymbolicLink);
-    refused(Path::new("/dev/null"), NamedBy::Iodyno, Kind::Stream);
-    refused(&at("fifo"), NamedBy::Iodyno, Kind::Stream);
-    refused(&file, NamedBy::Iodyno, Kind::HardLink);
+    refused(&to_null, NameOrigin::Iodyno, Kind::SymbolicLink);
+    refused(Path::new("/dev/null"), NameOrigin::Iodyno, Kind::Stream);
+    refused(&at("fifo"), NameOrigin::Iodyno, Kind::Stream);
+    refused(&file, NameOrigin::Iodyno, Kind::HardLink);
     for (name, door) in DOORS {
-        let error = door(&at("missing/file"), NamedBy::User).unwrap_err();
+        let error = door(&at("missing/file"), NameOrigin::User).unwrap_err();
         assert!(matches!(error, FileError::NoFolder { .. }), "{name}: {error}");
-        let error = door(&file.join("below"), NamedBy::User).unwrap_err();
+        let error = door(&file.join("below"), NameOrigin::User).unwrap_err();
         assert!(matches!(error, FileError::NoFolder { .. }), "{name}: {error}");
     }
 }
@@ -137,27 +137,27 @@ fn the_user_may_name_streams_and_links_to_files() {
     let [file, link, fifo] = ["file", "link", "fifo"].map(|name| folder.path().join(name));
     fs::write(&file, "what was there before").unwrap();
     symlink(&file, &link).unwrap();
-    write(&link, NamedBy::User, b"new").unwrap();
-    append(&link, NamedBy::User).unwrap().write_all(b", more").unwrap();
+    write(&link, NameOrigin::User, b"new").unwrap();
+    append(&link, NameOrigin::User).unwrap().write_all(b", more").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "new, more");
     assert!(link.is_symlink());
-    assert!(matches!(look(&file, NamedBy::Iodyno).unwrap(), There::File(_)));
+    assert!(matches!(look(&file, NameOrigin::Iodyno).unwrap(), There::File(_)));
 
     for stream in ["/dev/null", "/dev/full"] {
-        assert_eq!(look(Path::new(stream), NamedBy::User).unwrap(), There::Stream);
-        assert!(create(Path::new(stream), NamedBy::User).is_ok());
+        assert_eq!(look(Path::new(stream), NameOrigin::User).unwrap(), There::Stream);
+        assert!(create(Path::new(stream), NameOrigin::User).is_ok());
     }
     tool("mkfifo", &[fifo.to_str().unwrap()]);
     let reader = std::thread::spawn({
         let fifo = fifo.clone();
         move || fs::read_to_string(fifo).unwrap()
     });
-    write(&fifo, NamedBy::User, b"through").unwrap();
+    write(&fifo, NameOrigin::User, b"through").unwrap();
     assert_eq!(reader.join().unwrap(), "through");
 
     let (mut output, input) = std::io::pipe().unwrap();
     let pipe = PathBuf::from(format!("/dev/fd/{}", input.as_raw_fd()));
-    write(&pipe, NamedBy::User, b"piped").unwrap();
+    write(&pipe, NameOrigin::User, b"piped").unwrap();
     drop(input);
     let mut read = String::new();
     output.read_to_string(&mut read).unwrap();
@@ -169,13 +169,13 @@ fn the_user_may_name_streams_and_links_to_files() {
 fn new_files_are_new() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");
-    assert_eq!(look(&path, NamedBy::Iodyno).unwrap(), There::Nothing);
+    assert_eq!(look(&path, NameOrigin::Iodyno).unwrap(), There::Nothing);
     assert!(!path.exists(), "looking makes nothing");
     create_new(&path).unwrap().write_all(b"first").unwrap();
     assert!(matches!(create_new(&path), Err(FileError::Exists { .. })));
-    write(&path, NamedBy::Iodyno, b"2nd").unwrap();
+    write(&path, NameOrigin::Iodyno, b"2nd").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"2nd");
-    append(&folder.path().join("log"), NamedBy::Iodyno).unwrap();
+    append(&folder.path().join("log"), NameOrigin::Iodyno).unwrap();
     assert!(folder.path().join("log").exists());
 }
 

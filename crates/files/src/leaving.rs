@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::door::NamedBy;
+use crate::door::NameOrigin;
 use crate::error::{FileError, Kind};
 use crate::removal::open_folder;
 
@@ -87,7 +87,7 @@ pub fn leave(folder: &Path, name: &str, bytes: &[u8]) -> Result<Left, FileError>
 ///
 /// # Errors
 /// The folder is unreadable.
-pub fn left_in(folder: &Path, ending: &str) -> std::io::Result<Vec<String>> {
+pub fn list_regular_files(folder: &Path, ending: &str) -> std::io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -100,7 +100,7 @@ pub fn left_in(folder: &Path, ending: &str) -> std::io::Result<Vec<String>> {
             continue;
         }
         names.extend(entry.file_name().into_string().ok().filter(|name| {
-            name.ends_with(ending) && crate::look(&folder.join(name), NamedBy::Iodyno).is_ok()
+            name.ends_with(ending) && crate::look(&folder.join(name), NameOrigin::Iodyno).is_ok()
         }));
     }
     names.sort_unstable();
@@ -125,7 +125,7 @@ mod tests {
             assert!(matches!(refused, FileError::Exists { .. }), "{refused}");
         }
         assert_eq!(fs::read(at("a.json")).unwrap(), b"one");
-        assert_eq!(left_in(folder.path(), ".json").unwrap(), ["a.json"]);
+        assert_eq!(list_regular_files(folder.path(), ".json").unwrap(), ["a.json"]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
     }
 
@@ -150,8 +150,8 @@ mod tests {
         }
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
-        assert_eq!(left_in(folder.path(), ".json").unwrap(), ["c.json"]);
+        assert_eq!(list_regular_files(folder.path(), ".json").unwrap(), ["c.json"]);
         assert!(leave(&outside.path().join("none"), "x", b"").is_err());
-        assert!(left_in(&outside.path().join("none"), "").unwrap().is_empty());
+        assert!(list_regular_files(&outside.path().join("none"), "").unwrap().is_empty());
     }
 }

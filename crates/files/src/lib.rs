@@ -19,8 +19,8 @@ mod reading;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod removal;
 
-pub use door::{NamedBy, There, append, create, create_new, look, look_for_log, rename, write};
+pub use door::{NameOrigin, There, append, create, create_new, inspect_log, look, rename, write};
 pub use error::{FileError, Kind};
-pub use leaving::{Left, leave, left_in};
+pub use leaving::{Left, leave, list_regular_files};
 pub use reading::{is_read_only, open_to_read, read, read_stream};
 pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};

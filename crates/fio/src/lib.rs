@@ -10,4 +10,4 @@ mod generator;
 pub mod out;
 pub mod read;
 
-pub use generator::{FioError, FioGenerator, WANTS_FIO};
+pub use generator::{FIO_PROBE_ENV, FioError, FioGenerator};

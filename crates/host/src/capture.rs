@@ -132,8 +132,8 @@ impl Source for Recorder<'_> {
         result
     }
 
-    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
-        let result = self.source.mapped_table(name, number);
+    fn dm_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
+        let result = self.source.dm_table(name, number);
         self.keep(table_path(name), &result, |text| Entry::Text(text.clone()));
         result
     }

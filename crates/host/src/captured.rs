@@ -10,7 +10,7 @@ use std::io;
 use std::ops::Bound;
 use std::path::Path;
 
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 use iodyno_model::BackingFile;
 use serde::{Deserialize, Serialize};
 
@@ -175,7 +175,7 @@ impl Captured {
 
     /// Writes the machine as one file.
     pub(crate) fn save_file(&self, path: &Path) -> Result<(), SourceError> {
-        write(path, NamedBy::User, &self.to_json(|_| true, path)?)
+        write(path, NameOrigin::User, &self.to_json(|_| true, path)?)
     }
 
     /// Writes the machine as a folder, which must not exist yet.
@@ -192,7 +192,7 @@ impl Captured {
             match entry {
                 Entry::Text(_) | Entry::Bytes { .. } => {
                     let bytes = entry.bytes().map_err(|error| failed(&file, error))?;
-                    write(&file, NamedBy::Iodyno, &bytes)?;
+                    write(&file, NameOrigin::Iodyno, &bytes)?;
                 }
                 Entry::Link(to) => std::os::unix::fs::symlink(relative(path, to), &file)
                     .map_err(|error| failed(&file, error))?,
@@ -200,7 +200,7 @@ impl Captured {
             }
         }
         let list = folder.join(ENTRIES);
-        write(&list, NamedBy::Iodyno, &self.to_json(|entry| !in_folder(entry), &list)?)
+        write(&list, NameOrigin::Iodyno, &self.to_json(|entry| !in_folder(entry), &list)?)
     }
 
     /// Writes one line for each entry that `wanted` selects, so that captures can be diffed.
@@ -298,7 +298,7 @@ impl Source for Captured {
         self.read(&command.path(controller), command.length_bytes())
     }
 
-    fn mapped_table(&self, name: &str, _: (u32, u32)) -> io::Result<String> {
+    fn dm_table(&self, name: &str, _: (u32, u32)) -> io::Result<String> {
         crate::read::file(self, &table_path(name))
     }
 
@@ -333,7 +333,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Entry>, SourceErr
     serde_json::from_slice(bytes).map_err(|error| SourceError::Parse { path: path.into(), error })
 }
 
-fn write(path: &Path, by: NamedBy, bytes: &[u8]) -> Result<(), SourceError> {
+fn write(path: &Path, by: NameOrigin, bytes: &[u8]) -> Result<(), SourceError> {
     Ok(iodyno_files::write(path, by, bytes)?)
 }
 

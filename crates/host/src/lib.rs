@@ -48,7 +48,7 @@ pub use live::Live;
 pub use loop_device::{ioctl::loop_backing, loop_devices};
 pub use mounts::{MountPoint, mounts};
 pub use nvme::{
-    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, controller_ids, namespace_ids,
+    NamespaceFormat, PurgeSupport, SanitizeState, SanitizeStatus, controller_ids, namespace_ids,
     namespace_is_shared, ocp_uuid_index, parse_format_in_use, parse_health_log,
     parse_identify_controller, parse_identify_namespace, parse_latency_monitor, parse_ocp_health,
     parse_purge_support, parse_sanitize_status, parse_volume_limits, volume_limits,

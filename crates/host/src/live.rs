@@ -80,7 +80,7 @@ impl Source for Live {
         ioctl::admin_read(&File::open(path)?, command)
     }
 
-    fn mapped_table(&self, _: &str, number: (u32, u32)) -> io::Result<String> {
+    fn dm_table(&self, _: &str, number: (u32, u32)) -> io::Result<String> {
         table(&File::open("/dev/mapper/control")?, number)
     }
 

@@ -139,7 +139,7 @@ pub trait Source: Send + Sync {
     /// Table of a device-mapper device (`dm-0`, with its number), a line for each segment: start
     /// and length in sectors, target type, and the arguments of `linear` and `striped`. Those of
     /// other types may contain keys and are never requested. Root only.
-    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String>;
+    fn dm_table(&self, name: &str, number: (u32, u32)) -> io::Result<String>;
 
     /// Backing file of a bound loop device (`loop0`, with its number). Only for users who may open
     /// the device.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
 use iodyno_campaign::CampaignError;
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_report::text::clean;
@@ -29,7 +29,7 @@ pub(crate) struct Context {
     unreadable: AtomicBool,
     store: PathBuf,
     /// Store in use until the next boot, since `store` is read-only.
-    until_boot: Option<PathBuf>,
+    volatile_path: Option<PathBuf>,
     sysroot: Option<PathBuf>,
 }
 
@@ -58,7 +58,11 @@ impl Context {
             interrupted: Arc::default(),
             unreadable: AtomicBool::new(false),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
-            until_boot: if global.store.is_some() { None } else { iodyno_store::until_boot() },
+            volatile_path: if global.store.is_some() {
+                None
+            } else {
+                iodyno_store::volatile_path()
+            },
             sysroot: global.sysroot.clone(),
         }
     }
@@ -92,7 +96,7 @@ impl Context {
 
     /// Path of the store in use.
     pub(crate) fn store_path(&self) -> &Path {
-        self.until_boot.as_ref().unwrap_or(&self.store)
+        self.volatile_path.as_ref().unwrap_or(&self.store)
     }
 
     /// Global options that make another iodyno use the same store and machine.
@@ -107,7 +111,7 @@ impl Context {
 
     /// Opens the store for writing.
     pub(crate) fn store(&self) -> Result<Store> {
-        let Some(other) = &self.until_boot else { return Ok(Store::open(&self.store)?) };
+        let Some(other) = &self.volatile_path else { return Ok(Store::open(&self.store)?) };
         terminal::note(&clean(&format!(
             "the store {} is read-only: results go to {} until the next boot",
             self.store.display(),
@@ -118,7 +122,7 @@ impl Context {
 
     /// Opens the store read-only.
     pub(crate) fn store_to_read(&self) -> Result<Store> {
-        let other = self.until_boot.as_ref().filter(|other| other.exists());
+        let other = self.volatile_path.as_ref().filter(|other| other.exists());
         Ok(Store::open_existing_readonly(other.unwrap_or(&self.store))?)
     }
 
@@ -177,12 +181,13 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 
 /// Writes a file that the user named.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    iodyno_files::write(path, NamedBy::User, bytes).map_err(|error| Usage(error.to_string()).into())
+    iodyno_files::write(path, NameOrigin::User, bytes)
+        .map_err(|error| Usage(error.to_string()).into())
 }
 
 /// Refuses early a file that [`write`] would refuse.
 pub(crate) fn refuse_unwritable(path: &Path) -> Result<()> {
-    let found = iodyno_files::look(path, NamedBy::User);
+    let found = iodyno_files::look(path, NameOrigin::User);
     found.map(drop).map_err(|error| Usage(error.to_string()).into())
 }
 

@@ -150,11 +150,7 @@ fn targets_together_are_one_measurement_with_parts() {
     // All points are measured: there is nothing to resume.
     let output = world.run(&["resume"]);
     status(&output, 0);
-    assert!(
-        text(&output.stderr).contains("all 2 points are done"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(text(&output.stderr).contains("all 2 points are done"), "{}", text(&output.stderr));
     let apart = document(&world.run(&[&on[..], &["--json"]].concat()));
     assert_eq!(apart["measurements"].as_array().unwrap().len(), 4);
 }

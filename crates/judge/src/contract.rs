@@ -209,10 +209,7 @@ mod tests {
     fn invalid_contracts_are_refused_with_a_hint() {
         let said = |text| contract(text).unwrap_err().to_string();
         assert!(said("gp4").starts_with("gp4: unknown volume type; known: gp3, io2"));
-        assert_eq!(
-            said("gp3,fast"),
-            "fast: expected IOPS or a rate, as in gp3,6000iops,500MB/s"
-        );
+        assert_eq!(said("gp3,fast"), "fast: expected IOPS or a rate, as in gp3,6000iops,500MB/s");
         assert_eq!(
             said("gp3,-1iops"),
             "-1iops: expected IOPS or a rate, as in gp3,6000iops,500MB/s"

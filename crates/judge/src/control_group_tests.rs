@@ -41,9 +41,7 @@ fn io_max_is_reached_or_not_on_each_device() {
     assert!(found.is_the_limit());
     let text = found.to_string();
     assert!(
-        text.starts_with(
-            "io.max of control group /a limits 6700 MB/s of reads to nvme0n1, and"
-        ),
+        text.starts_with("io.max of control group /a limits 6700 MB/s of reads to nvme0n1, and"),
         "{text}"
     );
     assert_eq!(effect(&low, 3), None, "the other drive has none");

@@ -6,7 +6,7 @@ use iodyno_stats::low_outliers;
 use crate::yardsticks::{LEAST_PEERS, against, median_of};
 
 /// False discovery rate for drives reported as slower than their equals.
-pub const FALSE_DISCOVERIES: f64 = 0.01;
+pub const FALSE_DISCOVERY_RATE: f64 = 0.01;
 /// Smallest slowdown that is reported, however significant.
 const LEAST: f64 = 0.05;
 
@@ -27,7 +27,7 @@ pub struct Unlike {
 impl Unlike {
     /// Returns the verdict after testing all figures of a fleet together: `is_sure` says if this
     /// one is significantly slow; `None`: too few figures to tell.
-    pub fn verdict_where(self, metric: Metric, is_sure: Option<bool>) -> Verdict {
+    pub fn fleet_verdict(self, metric: Metric, is_sure: Option<bool>) -> Verdict {
         match is_sure {
             None => self.verdict,
             Some(true) if slower(metric, self.ratio) > LEAST => self.verdict.max(Verdict::Warn),
@@ -38,7 +38,7 @@ impl Unlike {
 
 /// Compares each of the figures of equal drives with the others by the rule `unlike-peers`, and
 /// gives its probability; none if there are too few (see [`LEAST_PEERS`]).
-pub fn unlike_equals(metric: Metric, all: &[Estimate]) -> Vec<Option<Unlike>> {
+pub fn compare_with_peers(metric: Metric, all: &[Estimate]) -> Vec<Option<Unlike>> {
     let reference = (all.len() >= LEAST_PEERS).then(|| median_of(all)).flatten();
     let Some((median, bounds)) = reference else { return vec![None; all.len()] };
     // For latencies, high values are slow.

@@ -44,7 +44,7 @@ const PAUSES: [&str; 3] = ["rate", "rate_iops", "thinktime"];
 const SHARE_OR_LATENCY: [&str; 2] = ["flow", "latency_target"];
 
 /// Returns true if this fio option limits a job's speed.
-pub fn is_pace(option: &str) -> bool {
+pub fn is_rate_limit_option(option: &str) -> bool {
     PAUSES.contains(&option) || SHARE_OR_LATENCY.contains(&option)
 }
 

@@ -283,10 +283,7 @@ mod tests {
             let (verdicts, status) = paced(&points, option, value);
             for (verdict, reason) in &verdicts {
                 assert_eq!(*verdict, Verdict::Unjudged, "{option}: {reason}");
-                assert!(
-                    reason.ends_with("the claim, limited by its own options"),
-                    "{reason}"
-                );
+                assert!(reason.ends_with("the claim, limited by its own options"), "{reason}");
             }
             assert_eq!(status, ExitStatus::Unjudged);
         }

@@ -27,7 +27,7 @@ pub fn tail(bins: &Histogram, effect: f64, q: f64, level: f64) -> Option<Quantil
 /// its latencies over time.
 ///
 /// `None` also if neither is known.
-pub fn tail_of(
+pub fn quantile_of_result(
     result: &DirectionResult,
     kind: LatencyKind,
     percent: f64,
@@ -148,15 +148,15 @@ mod tests {
         let windows = windows(false);
         let mut result = DirectionResult::unknown(iodyno_model::Direction::Read);
         result.latency = merged(&windows);
-        assert_eq!(tail_of(&result, LatencyKind::Total, 99.0, 0.95), None);
+        assert_eq!(quantile_of_result(&result, LatencyKind::Total, 99.0, 0.95), None);
         for (n, one) in (0..).zip(&windows) {
             result.latency_series.push(n * 1_000_000_000, 1_000_000_000, one);
         }
-        let found = tail_of(&result, LatencyKind::Total, 99.0, 0.95).unwrap();
+        let found = quantile_of_result(&result, LatencyKind::Total, 99.0, 0.95).unwrap();
         assert!(found.low <= found.value && found.value <= found.high);
         // The measurement's own recorded clustering takes precedence.
         result.clustering = vec![Clustering { percent: 99.0, effect: None }];
-        assert_eq!(tail_of(&result, LatencyKind::Total, 99.0, 0.95), None);
+        assert_eq!(quantile_of_result(&result, LatencyKind::Total, 99.0, 0.95), None);
         // One bin holds all.
         let mut same = Histogram::default();
         (0..5000).for_each(|_| same.record(1000));

@@ -11,7 +11,7 @@ use crate::shape::Shape;
 /// Rounds are not repetitions: they follow each other on one drive in one state, so their spread
 /// says nothing about another run's.
 #[derive(Debug, Clone)]
-pub struct ByWindow<'r> {
+pub struct WindowedRun<'r> {
     /// The reduced run; unchanged if it has no rounds.
     pub record: Cow<'r, RunRecord>,
     /// For each of its measurements, the indices of those of the run that it is made of.
@@ -20,10 +20,10 @@ pub struct ByWindow<'r> {
 
 /// Reduces `record` to its windows. Rounds without a window are dropped, since they have no result,
 /// and so are points that only condition the drive.
-pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
+pub fn by_window(record: &RunRecord) -> WindowedRun<'_> {
     let all = || record.measurements.iter().enumerate();
     let Some(plan) = &record.run.rounds else {
-        return ByWindow {
+        return WindowedRun {
             record: Cow::Borrowed(record),
             of: all().map(|(index, _)| vec![index]).collect(),
         };
@@ -59,7 +59,7 @@ pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
     }
     let record =
         RunRecord { run: record.run.clone(), snapshots: record.snapshots.clone(), measurements };
-    ByWindow { record: Cow::Owned(record), of }
+    WindowedRun { record: Cow::Owned(record), of }
 }
 
 /// Returns true if a measurement only conditions the drive for the tracked points: it has the same

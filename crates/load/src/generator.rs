@@ -54,7 +54,7 @@ pub trait LoadGenerator {
     }
 
     /// True if it writes the zones of a zoned device in a valid order by itself.
-    fn keeps_to_zones(&self, _job: &Job) -> bool {
+    fn writes_zones(&self, _job: &Job) -> bool {
         false
     }
 

@@ -244,7 +244,7 @@ pub struct HealthLog {
 
 impl Drive {
     /// True if the kernel is removing the drive: it was pulled, and requests are still pending.
-    pub fn is_going(&self) -> bool {
+    pub fn is_being_removed(&self) -> bool {
         let word = self.state.get().and_then(|state| state.split(' ').next());
         word == Some("deleting")
     }

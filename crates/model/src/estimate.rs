@@ -160,7 +160,7 @@ impl Estimate {
     }
 
     /// True if the interval is too wide to be shown: half of it exceeds the value.
-    pub fn is_hardly_known(&self) -> bool {
+    pub fn is_too_wide(&self) -> bool {
         self.relative_half_width().is_some_and(|width| width.is_nan() || width > 1.0)
     }
 

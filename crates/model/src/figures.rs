@@ -29,7 +29,7 @@ impl Unit {
     }
 
     /// I/Os per second, without the unit: for columns whose heading names it.
-    pub fn iops_unnamed(value: f64) -> Self {
+    pub fn iops_without_unit(value: f64) -> Self {
         Self { unit: "", ..Self::of(Metric::Iops, value) }
     }
 
@@ -64,7 +64,7 @@ pub fn format_estimate(metric: Metric, estimate: &Estimate) -> String {
 pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
     let text = without_interval(estimate, unit);
     let Spread::Confidence { low, high, .. } = estimate.spread else { return text };
-    if estimate.is_hardly_known() {
+    if estimate.is_too_wide() {
         return format!("{text} {WIDTH_NOT_KNOWN}");
     }
     if high.partial_cmp(&low) != Some(Ordering::Greater) {
@@ -95,23 +95,25 @@ pub fn without_interval(estimate: &Estimate, unit: Unit) -> String {
 fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
     let value = estimate.value / divisor;
     let half = estimate.bounds().map_or(0.0, |(low, high)| (high - low) / 2.0 / divisor);
-    if half <= 0.0 || !half.is_finite() || estimate.is_hardly_known() {
-        return decimals_for(value, 3);
+    if half <= 0.0 || !half.is_finite() || estimate.is_too_wide() {
+        return decimals_for_digits(value, 3);
     }
     if let Spread::Rounding { .. } = estimate.spread {
         // Small tolerance: a value printed as 0.1 has one decimal.
         let decimals = (-(2.0 * half).log10() - 1e-6).ceil() as i32;
-        return decimals.max(decimals_for(value, 2)).min(decimals_for(value, MAX_DIGITS));
+        return decimals
+            .max(decimals_for_digits(value, 2))
+            .min(decimals_for_digits(value, MAX_DIGITS));
     }
     let exponent = half.log10().floor();
     let two_digits = i32::from(half / 10f64.powf(exponent) < 1.95);
     // Keeps some digits of the value, however wide the interval.
-    let fewest = if half >= value.abs() / 2.0 { decimals_for(value, 2) } else { i32::MIN };
-    (two_digits - exponent as i32).max(fewest).min(decimals_for(value, MAX_DIGITS))
+    let fewest = if half >= value.abs() / 2.0 { decimals_for_digits(value, 2) } else { i32::MIN };
+    (two_digits - exponent as i32).max(fewest).min(decimals_for_digits(value, MAX_DIGITS))
 }
 
 /// Returns the decimals that give `value` this many significant digits.
-pub fn decimals_for(value: f64, digits: i32) -> i32 {
+pub fn decimals_for_digits(value: f64, digits: i32) -> i32 {
     if value == 0.0 || !value.is_finite() {
         return 0;
     }

@@ -255,7 +255,7 @@ impl DirectionResult {
     }
 
     /// Bins of the kind chosen as in [`Self::mean_latency`].
-    pub fn known_bins(&self) -> Option<(LatencyKind, &Histogram)> {
+    pub fn total_or_completion_bins(&self) -> Option<(LatencyKind, &Histogram)> {
         total_or_completion(|kind| self.bins(kind))
     }
 }

@@ -278,8 +278,8 @@ impl Profile {
         let is_figure = |name: &str| name.parse::<Scaled>().is_ok();
         let in_texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
         let mut in_texts = in_texts.flat_map(|text| placeholders(text));
-        let in_jobs = placeholders(&self.jobs).find(|name| !is_figure(name));
-        in_jobs.or_else(|| in_texts.find(|name| !NAMES.contains(name) && !is_figure(name)))
+        let fill_in_jobs = placeholders(&self.jobs).find(|name| !is_figure(name));
+        fill_in_jobs.or_else(|| in_texts.find(|name| !NAMES.contains(name) && !is_figure(name)))
     }
 
     /// Returns all figures that it refers to, in its jobs and settings too.

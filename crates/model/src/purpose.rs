@@ -52,7 +52,7 @@ impl Purpose {
 
     /// Purpose of a measurement stored by an earlier version, derived from its name and the kind of
     /// its run.
-    pub fn of_earlier(kind: RunKind, of: &Measurement) -> Self {
+    pub fn from_earlier_version(kind: RunKind, of: &Measurement) -> Self {
         let first = match of.name.rsplit_once('-') {
             Some((first, nth)) if nth.parse::<u32>().is_ok() => first,
             _ => &of.name,

@@ -70,7 +70,7 @@ impl RunKind {
 
     /// Kind and rounds of a run stored by an earlier version, which kept only the name and the text
     /// of the plan.
-    pub fn of_earlier(plan_name: &str, plan: &str) -> (Self, Option<RoundsPlan>) {
+    pub fn from_earlier_version(plan_name: &str, plan: &str) -> (Self, Option<RoundsPlan>) {
         #[derive(Deserialize)]
         struct Step {
             on: Option<IgnoredAny>,

@@ -99,7 +99,7 @@ fn counts_beyond_64_bits_are_null_or_earlier_numbers() {
 /// Earlier versions recorded only name and text of the plan; the kind of run follows from these.
 #[test]
 fn run_kind_follows_from_earlier_plans() {
-    let kind = |name: &str, plan: &str| RunKind::of_earlier(name, plan).0;
+    let kind = |name: &str, plan: &str| RunKind::from_earlier_version(name, plan).0;
     assert_eq!(kind("check", "name = \"check\""), RunKind::Check);
     assert_eq!(kind("capture", ""), RunKind::Capture);
     assert_eq!(kind("import", ""), RunKind::Import);
@@ -120,7 +120,7 @@ fn run_kind_follows_from_earlier_plans() {
 fn rounds_follow_from_earlier_plans() {
     let plan = "[rounds]\ntrack = [{ point = \"p\", metric = \"iops\" }]\n\
                 [preparation]\npurge = \"discard\"\nround = \"30m\"\n[report]\nmedia = \"TLC\"\n";
-    let plan = RunKind::of_earlier("x", plan).1.unwrap();
+    let plan = RunKind::from_earlier_version("x", plan).1.unwrap();
     assert_eq!(
         (plan.rounds.track[0].point.as_str(), plan.report.media.as_deref()),
         ("p", Some("TLC"))
@@ -148,7 +148,7 @@ fn skip_reasons_are_read_in_both_forms() {
 /// run.
 #[test]
 fn purpose_follows_from_earlier_names() {
-    let of = |kind, name: &str| Purpose::of_earlier(kind, &Measurement::unknown(name));
+    let of = |kind, name: &str| Purpose::from_earlier_version(kind, &Measurement::unknown(name));
     assert_eq!(of(RunKind::Explain, "asked"), Purpose::Asked);
     assert_eq!(of(RunKind::Explain, "asked-10"), Purpose::Asked);
     let polled = Purpose::Experiment(Experiment::Polling);
@@ -164,8 +164,8 @@ fn purpose_follows_from_earlier_names() {
         assert_eq!(of(kind, name), Purpose::Measure, "{name}");
     }
     let round = Measurement { round: Some(2), ..Measurement::unknown("fill") };
-    assert_eq!(Purpose::of_earlier(RunKind::Prepare, &round), Purpose::Condition);
-    assert_eq!(Purpose::of_earlier(RunKind::Sweep, &round), Purpose::Measure);
+    assert_eq!(Purpose::from_earlier_version(RunKind::Prepare, &round), Purpose::Condition);
+    assert_eq!(Purpose::from_earlier_version(RunKind::Sweep, &round), Purpose::Measure);
     let experiment = json!({"experiment": "polling"});
     assert_eq!(serde_json::to_value(polled).unwrap(), experiment);
     assert_eq!(serde_json::to_value(Purpose::FillRest).unwrap(), json!("fill-rest"));

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 use iodyno_job::Job;
 use iodyno_model::Caveat;
 
@@ -70,7 +70,7 @@ fn run(
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let unwritable =
         |error: &dyn std::fmt::Display| failed(format!("its output goes to {output}: {error}"));
-    let file = iodyno_files::create(Path::new(output), NamedBy::Iodyno)
+    let file = iodyno_files::create(Path::new(output), NameOrigin::Iodyno)
         .map_err(|error| unwritable(&error))?;
     let errors = file.try_clone().map_err(|error| unwritable(&error))?;
     let status = Command::new(program)

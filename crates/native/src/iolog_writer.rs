@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use iodyno_files::{NamedBy, create, look_for_log};
+use iodyno_files::{NameOrigin, create, inspect_log};
 use iodyno_job::{IOLOG_HEAD, Job, Operation};
 use iodyno_model::Caveat;
 
@@ -26,8 +26,8 @@ impl IologWriter {
     /// A message if it cannot be written.
     pub(crate) fn create(job: &Job) -> Result<Option<Self>, String> {
         let Some(name) = &job.replay.write_iolog else { return Ok(None) };
-        let file = look_for_log(name.as_ref(), NamedBy::User, IOLOG_HEAD)
-            .and_then(|_| create(name.as_ref(), NamedBy::User))
+        let file = inspect_log(name.as_ref(), NameOrigin::User, IOLOG_HEAD)
+            .and_then(|_| create(name.as_ref(), NameOrigin::User))
             .map_err(|error| format!("write_iolog: {error}"))?;
         let names = job.files.paths.clone();
         let mut log = Self { writer: BufWriter::new(file), names, epoch: 0, failure: None };

@@ -1,7 +1,7 @@
 //! Prepares I/Os before submission: contents of writes, verify headers, and the ledger of what was
 //! written.
 
-use iodyno_files::{FileError, NamedBy};
+use iodyno_files::{FileError, NameOrigin};
 use iodyno_job::Request;
 
 use crate::buffers::Buffers;
@@ -140,7 +140,7 @@ impl VerifyContext {
         let mut written = Vec::new();
         for (path, contents) in [received, expected] {
             if let Some(contents) = contents {
-                iodyno_files::write(path.as_ref(), NamedBy::Iodyno, &contents)?;
+                iodyno_files::write(path.as_ref(), NameOrigin::Iodyno, &contents)?;
                 written.push(path);
             }
         }

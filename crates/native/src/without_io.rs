@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 use iodyno_job::Job;
 use iodyno_model::Caveat;
 use rustix::process::{Pid, Signal, kill_process};
@@ -123,7 +123,7 @@ fn start(job: &Job) -> Result<Child, String> {
     if program.std_redirect {
         let file = |stream: &str| {
             let path = format!("{}.{stream}", job.name);
-            iodyno_files::create(Path::new(&path), NamedBy::Iodyno)
+            iodyno_files::create(Path::new(&path), NameOrigin::Iodyno)
                 .map_err(|error| format!("its output goes to {path}: {error}"))
         };
         command.stdout(file("stdout")?).stderr(file("stderr")?);

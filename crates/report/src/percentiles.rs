@@ -1,6 +1,6 @@
 //! Selects the percentiles that may be shown, and computes their intervals.
 
-use iodyno_judge::{clustering_of, tail_of};
+use iodyno_judge::{clustering_of, quantile_of_result};
 use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind, Spread};
 
 /// Confidence level of the intervals.
@@ -26,7 +26,7 @@ pub(crate) struct Percentile {
 impl Percentile {
     /// True if too imprecise to be shown: half of the interval exceeds the value, or the interval
     /// is missing though it should be there.
-    pub(crate) fn is_hardly_known(&self) -> bool {
+    pub(crate) fn is_too_wide(&self) -> bool {
         let half = |(low, high): (u64, u64)| (high - low) / 2;
         self.is_open || self.bounds_ns.is_some_and(|bounds| half(bounds) > self.value_ns)
     }
@@ -65,7 +65,7 @@ pub(crate) fn percentiles_of_kind(
     let Some(bins) = result.bins(kind) else { return Vec::new() };
     let mut shown = percentiles(bins, percents);
     for one in &mut shown {
-        let found = tail_of(result, kind, one.percent, LEVEL);
+        let found = quantile_of_result(result, kind, one.percent, LEVEL);
         one.bounds_ns = found.map(|found| (found.low as u64, found.high as u64));
         one.is_open = found.is_none() && clustering_of(result, kind, one.percent).is_some();
     }
@@ -78,7 +78,7 @@ pub(crate) fn percentiles_of(
     result: &DirectionResult,
     percents: &[f64],
 ) -> (LatencyKind, Vec<Percentile>) {
-    if let Some((kind, _)) = result.known_bins() {
+    if let Some((kind, _)) = result.total_or_completion_bins() {
         return (kind, percentiles_of_kind(result, kind, percents));
     }
     let stated =
@@ -132,7 +132,7 @@ mod tests {
         (0..100_000u64).for_each(|i| result.latency.record(50_000 + i * i / 10));
         let of = |result: &DirectionResult| percentiles_of(result, &PERCENTILES).1;
         // Without windows the interval is not known, and is not expected either.
-        assert!(of(&result).iter().all(|p| p.bounds_ns.is_none() && !p.is_hardly_known()));
+        assert!(of(&result).iter().all(|p| p.bounds_ns.is_none() && !p.is_too_wide()));
         let known = |effect| {
             let one = |percent: &f64| Clustering { percent: *percent, effect };
             PERCENTILES.iter().map(one).collect()
@@ -145,7 +145,7 @@ mod tests {
         let wide = |effect| of_percent(&of(&result_with(&result, known(effect))), 99.0);
         let width = |p: Percentile| p.bounds_ns.map(|(low, high)| high - low);
         assert!(width(wide(Some(100.0))) > width(of_percent(&of(&result), 99.0)));
-        assert!(wide(None).is_hardly_known() && wide(Some(1e4)).is_hardly_known());
+        assert!(wide(None).is_too_wide() && wide(Some(1e4)).is_too_wide());
     }
 
     fn result_with(result: &DirectionResult, clustering: Vec<Clustering>) -> DirectionResult {

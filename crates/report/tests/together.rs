@@ -10,7 +10,7 @@ use iodyno_model::*;
 use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
 use iodyno_report::fleet::{NodeRun, Together, together};
-use iodyno_report::text::{json_text, together_text};
+use iodyno_report::text::{json_text, node_groups_text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ fn of(records: &[RunRecord]) -> Vec<Together> {
 }
 
 fn text(all: &[Together]) -> String {
-    together_text(all, &common::style(160))
+    node_groups_text(all, &common::style(160))
 }
 
 proptest! {

@@ -105,7 +105,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn journal_done(&mut self, run_id: &str, ordinal: i64) -> Result<(), StoreError> {
+    pub fn journal_mark_undone(&mut self, run_id: &str, ordinal: i64) -> Result<(), StoreError> {
         self.write_or_fall_back(|store| {
             store.execute(
                 "UPDATE journal SET done = TRUE WHERE run_id = ?1 AND ordinal = ?2",
@@ -118,7 +118,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn journal_of_this_host(&mut self, run_id: &str) -> Result<(), StoreError> {
+    pub fn journal_adopt(&mut self, run_id: &str) -> Result<(), StoreError> {
         for Pending { run_id, ordinal, entry, .. } in self.journal_pending(Some(run_id))? {
             // Unreadable entries stay as they are.
             let Ok(entry) = entry else { continue };

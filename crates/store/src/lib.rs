@@ -21,5 +21,5 @@ pub use error::StoreError;
 pub use host_identity::host_ids;
 pub use journal::{JournalEntry, Pending, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
-pub use open::{Store, default_path, until_boot};
+pub use open::{Store, default_path, volatile_path};
 pub use runs::new_id;

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use iodyno_files::{FileIdentity, NamedBy};
+use iodyno_files::{FileIdentity, NameOrigin};
 
 /// Owner in the row of a run whose process holds its lock.
 pub(crate) const LOCKED: &str = "lock";
@@ -65,7 +65,7 @@ impl Locks {
         std::fs::create_dir_all(folder)?;
         let path = self.file(run_id)?;
         loop {
-            let file = iodyno_files::append(&path, NamedBy::Iodyno).map_err(io::Error::other)?;
+            let file = iodyno_files::append(&path, NameOrigin::Iodyno).map_err(io::Error::other)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::Error(error)) => return Err(error),

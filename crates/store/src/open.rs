@@ -52,7 +52,7 @@ pub fn default_path() -> PathBuf {
 
 /// Path for results until the next boot, if [`default_path`] is on a read-only file system, as in a
 /// rescue system; `None`: it is not, the user named a store, or this path is read-only too.
-pub fn until_boot() -> Option<PathBuf> {
+pub fn volatile_path() -> Option<PathBuf> {
     let base = if is_root() { Some("/run".into()) } else { variable("XDG_RUNTIME_DIR") };
     let other = base?.join("iodyno/store.sqlite");
     let is_named = variable("IODYNO_STORE").is_some();
@@ -147,7 +147,7 @@ impl Store {
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
         let locks = if path == Path::new(MEMORY) { Locks::default() } else { Locks::of(path) };
         let store = Self { connection, locks, path: path.into(), aside: None };
-        store.wait_at_most(BUSY_TIMEOUT)?;
+        store.set_busy_timeout(BUSY_TIMEOUT)?;
         Ok(store)
     }
 
@@ -155,7 +155,7 @@ impl Store {
     ///
     /// # Errors
     /// Errors of SQLite.
-    pub fn wait_at_most(&self, time: Duration) -> Result<(), StoreError> {
+    pub fn set_busy_timeout(&self, time: Duration) -> Result<(), StoreError> {
         self.connection.busy_timeout(time).map_err(|error| self.explain(error))
     }
 
@@ -174,7 +174,7 @@ impl Store {
     ///
     /// # Errors
     /// If another user owns it, or every user may write it.
-    pub fn refuse_others(&self) -> Result<(), StoreError> {
+    pub fn refuse_untrusted(&self) -> Result<(), StoreError> {
         use std::os::unix::fs::MetadataExt as _;
         if self.path == Path::new(MEMORY) {
             return Ok(());

@@ -37,7 +37,7 @@ impl Store {
         Ok(run)
     }
 
-    /// Prevents others from resuming a run while its changes are undone, until [`Self::let_go`].
+    /// Prevents others from resuming a run while its changes are undone, until [`Self::release_lock`].
     ///
     /// # Errors
     /// If it is in progress.
@@ -50,7 +50,7 @@ impl Store {
     }
 
     /// Releases a run held by [`Self::hold`].
-    pub fn let_go(&mut self, run_id: &str) {
+    pub fn release_lock(&mut self, run_id: &str) {
         self.locks.release(run_id);
     }
 
@@ -58,7 +58,7 @@ impl Store {
     ///
     /// # Errors
     /// If it is in progress, or the store cannot be written.
-    pub fn declare_ended(&mut self, run_id: &str) -> Result<(), StoreError> {
+    pub fn mark_ended(&mut self, run_id: &str) -> Result<(), StoreError> {
         let found = self.find(run_id)?;
         match self.liveness(run_id)? {
             Liveness::Alive => Err(StoreError::StillRunning(run_id.into())),

@@ -307,7 +307,7 @@ impl Store {
         let read = |(format, body): (i64, String)| {
             let mut of: Measurement = self.parse("a measurement", &body)?;
             if let Some(kind) = kind.filter(|_| format < 4) {
-                of.purpose = Purpose::of_earlier(kind, &of);
+                of.purpose = Purpose::from_earlier_version(kind, &of);
             }
             Ok(of)
         };
@@ -374,7 +374,7 @@ impl Store {
             let (format, body, owner): (i64, String, String) = row.map_err(|e| self.explain(e))?;
             let mut run: Run = self.parse("a run", &body)?;
             if format < 3 {
-                (run.kind, run.rounds) = RunKind::of_earlier(&run.plan_name, &run.plan);
+                (run.kind, run.rounds) = RunKind::from_earlier_version(&run.plan_name, &run.plan);
             }
             if run.state == RunState::Running
                 && self.locks.liveness(&run.id, &owner) == Liveness::Ended

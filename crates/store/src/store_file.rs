@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use iodyno_files::{FileError, FileIdentity, Kind, NamedBy, There, create_new, look};
+use iodyno_files::{FileError, FileIdentity, Kind, NameOrigin, There, create_new, look};
 
 use crate::error::StoreError;
 
@@ -25,7 +25,7 @@ impl StoreFile {
     /// If it, or a file beside it, must not be opened: a device, a FIFO, a folder.
     pub(crate) fn existing(path: &Path) -> Result<Option<Self>, StoreError> {
         refuse_special_names(path)?;
-        let identity = match look(path, NamedBy::User) {
+        let identity = match look(path, NameOrigin::User) {
             Ok(There::File(identity)) => identity,
             Ok(There::Nothing) | Err(FileError::NoFolder { .. }) => return Ok(None),
             Ok(There::Stream) => {
@@ -43,7 +43,7 @@ impl StoreFile {
         for sibling in SIBLINGS {
             let mut name = OsString::from(&path);
             name.push(sibling);
-            look(Path::new(&name), NamedBy::Iodyno).map_err(StoreError::File)?;
+            look(Path::new(&name), NameOrigin::Iodyno).map_err(StoreError::File)?;
         }
         Ok(Some(Self { path, identity }))
     }
@@ -78,7 +78,7 @@ impl StoreFile {
     /// # Errors
     /// If it is another file.
     pub(crate) fn check_unchanged(&self) -> Result<(), StoreError> {
-        match look(&self.path, NamedBy::User) {
+        match look(&self.path, NameOrigin::User) {
             Ok(There::File(identity)) if identity == self.identity => Ok(()),
             _ => Err(StoreError::Open {
                 path: self.path.clone(),

@@ -94,7 +94,7 @@ fn locked_store_loses_no_measurement() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store?%20#.sqlite");
         let (store, run) = begun(&path);
-        store.wait_at_most(Duration::from_millis(200)).unwrap();
+        store.set_busy_timeout(Duration::from_millis(200)).unwrap();
         let other = Connection::open(&path).unwrap();
         other.execute_batch(lock).unwrap();
         let id = run.id.clone();

@@ -88,7 +88,7 @@ fn look_at_the_live_one(path: &Path) {
     assert_eq!(store.journal_pending(None).unwrap(), []);
     assert!(matches!(store.reopen_run(&run.id), Err(StoreError::StillRunning(_))));
     assert!(matches!(store.remove(&run.id), Err(StoreError::StillRunning(_))));
-    assert!(matches!(store.declare_ended(&run.id), Err(StoreError::StillRunning(_))));
+    assert!(matches!(store.mark_ended(&run.id), Err(StoreError::StillRunning(_))));
     assert!(matches!(store.hold(&run.id), Err(StoreError::StillRunning(_))));
     say("it lives");
 }

@@ -127,10 +127,10 @@ fn runs_with_pending_undo_are_not_removed() {
     assert!(matches!(store.remove(&left.id), Err(StoreError::PendingUndo(_))));
     assert!(matches!(store.remove(&running.id), Err(StoreError::StillRunning(_))));
     assert_eq!(store.prune(0).unwrap(), 1, "only the clean one may go");
-    store.journal_done(&left.id, first).unwrap();
-    store.journal_done(&left.id, first).unwrap();
+    store.journal_mark_undone(&left.id, first).unwrap();
+    store.journal_mark_undone(&left.id, first).unwrap();
     assert!(matches!(store.remove(&left.id), Err(StoreError::PendingUndo(_))));
-    store.journal_done(&left.id, second).unwrap();
+    store.journal_mark_undone(&left.id, second).unwrap();
     assert_eq!(store.journal_pending(Some(&left.id)).unwrap(), []);
     store.remove(&left.id).unwrap();
 }
@@ -156,7 +156,7 @@ fn runs_of_earlier_versions_end_only_on_the_users_word() {
         assert_eq!(store.prune(0).unwrap(), 0);
     }
     let mut store = Store::open(&path).unwrap();
-    store.declare_ended(&old.id).unwrap();
+    store.mark_ended(&old.id).unwrap();
     assert_eq!(store.find("old").unwrap().state, RunState::Interrupted);
     assert!(!store.journal_pending(None).unwrap()[0].may_be_running);
     store.reopen_run(&old.id).unwrap();
@@ -173,13 +173,13 @@ fn stores_writable_by_others_are_refused() {
         std::fs::set_permissions(&path, bits).unwrap();
     };
     mode(0o664);
-    store.refuse_others().unwrap();
+    store.refuse_untrusted().unwrap();
     mode(0o646);
-    assert!(matches!(store.refuse_others(), Err(StoreError::OfOthers { .. })));
+    assert!(matches!(store.refuse_untrusted(), Err(StoreError::OfOthers { .. })));
     mode(0o644);
     std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
-    assert!(matches!(store.refuse_others(), Err(StoreError::OfOthers { uid: 65534, .. })));
-    Store::in_memory().unwrap().refuse_others().unwrap();
+    assert!(matches!(store.refuse_untrusted(), Err(StoreError::OfOthers { uid: 65534, .. })));
+    Store::in_memory().unwrap().refuse_untrusted().unwrap();
 }
 
 #[test]

@@ -78,14 +78,14 @@ impl Target {
     }
 
     /// Returns the word that names a block device for writing ([`Permission`]), if it has one.
-    pub fn word_for_writing(&self, host: &Host) -> Option<String> {
+    pub fn permission_word(&self, host: &Host) -> Option<String> {
         let Self::Block(block) = self else { return None };
         let source = Live::new();
         Identity::of(&source, host, host.block(&block.name)?).best().map(str::to_owned)
     }
 
     /// True if `permission` names it for writing.
-    pub fn is_named_in(&self, host: &Host, permission: &Permission) -> bool {
+    pub fn is_allowed_by(&self, host: &Host, permission: &Permission) -> bool {
         let source = Live::new();
         let names = |word: &String| match self {
             Self::Block(block) => host.block(&block.name).is_some_and(|device| {
@@ -100,7 +100,7 @@ impl Target {
     /// Lists unused data that writing it would destroy, a line each: signatures of partition
     /// tables, file systems, arrays and volumes on a device and its partitions; a file that iodyno
     /// did not make. What cannot be examined is listed too.
-    pub fn would_lose(&self, host: &Host) -> Vec<String> {
+    pub fn data_at_risk(&self, host: &Host) -> Vec<String> {
         let lost = match self {
             Self::Block(block) => {
                 let device = host.block(&block.name);

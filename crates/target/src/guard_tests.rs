@@ -16,7 +16,7 @@ use crate::loop_devices::{Loop, MIB, eventually, run, try_to_run, unmount};
 use crate::testing::Faked;
 use crate::{
     Access, OpenHow, Permission, SyncMode, Target, TargetError, WriteClearance, resolve,
-    unused_allowances,
+    unmatched_permissions,
 };
 
 pub(crate) fn live() -> Host {
@@ -435,7 +435,7 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     assert!(matches!(error, TargetError::HoldsData { .. }), "{error}");
     assert!(error.to_string().ends_with("destroys: ext2, ext3 or ext4 (at 0x438)"), "{error}");
     assert_eq!(error.next_step(), format!("if it may be lost: --discard-data {}", disk.word()));
-    let lost = target(disk.name()).would_lose(&live());
+    let lost = target(disk.name()).data_at_risk(&live());
     assert_eq!(lost, ["ext2, ext3 or ext4 (at 0x438)"]);
     let error = refused(&disk, || clear(&disk, &unmarked(&disk)));
     assert!(matches!(error, TargetError::HoldsData { .. }), "{error}");
@@ -476,8 +476,8 @@ fn a_permission_word_that_names_nothing_is_reported() {
         ..Permission::default()
     };
     let clearance = clear(&disk, &permission).unwrap();
-    assert_eq!(unused_allowances(&permission, [&clearance]), ["S4EWNX0N123456", "x", "y"]);
-    assert_eq!(unused_allowances(&permission, []).len(), 5);
+    assert_eq!(unmatched_permissions(&permission, [&clearance]), ["S4EWNX0N123456", "x", "y"]);
+    assert_eq!(unmatched_permissions(&permission, []).len(), 5);
 }
 
 #[test]

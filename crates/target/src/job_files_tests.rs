@@ -128,13 +128,16 @@ fn a_file_that_somebody_made_needs_its_path_for_writing_only() {
     assert_eq!(fs::read(&path).unwrap(), vec![7; 4 << 20]);
 
     let target = resolve(&host(Vec::new()), path.to_str().unwrap()).unwrap().remove(0);
-    assert_eq!(target.would_lose(&host(Vec::new())), ["a file of 4 MiB that iodyno did not make"]);
+    assert_eq!(
+        target.data_at_risk(&host(Vec::new())),
+        ["a file of 4 MiB that iodyno did not make"]
+    );
     let permission = Permission {
         allow_write: vec![path.to_str().unwrap().into(), "typo".into()],
         ..Permission::default()
     };
     let clearance = target.clear_for_writing(&host(Vec::new()), &permission).unwrap();
-    assert_eq!(crate::unused_allowances(&permission, [&clearance]), ["typo"]);
+    assert_eq!(crate::unmatched_permissions(&permission, [&clearance]), ["typo"]);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn a_program_that_rejects_a_held_device_accepts_a_lent_one() {
         eventually("mkfs.ext4 is refused what is lent", || format(&disk).is_ok());
     });
     made.unwrap();
-    assert_eq!(target.would_lose(&live()), ["ext2, ext3 or ext4 (at 0x438)"]);
+    assert_eq!(target.data_at_risk(&live()), ["ext2, ext3 or ext4 (at 0x438)"]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Permission {
 
 /// Returns the words of `permission` that name nothing in `written`, each once: a mistyped
 /// permission should be reported, since the user relies on it.
-pub fn unused_allowances<'a>(
+pub fn unmatched_permissions<'a>(
     permission: &Permission,
     written: impl IntoIterator<Item = &'a WriteClearance>,
 ) -> Vec<String> {

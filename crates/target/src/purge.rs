@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use iodyno_host::{
-    AdminRead, FormatInUse, Live, SanitizeState, SanitizeStatus, Source, parse_format_in_use,
+    AdminRead, Live, NamespaceFormat, SanitizeState, SanitizeStatus, Source, parse_format_in_use,
     parse_identify_namespace, parse_sanitize_status,
 };
 use iodyno_model::{Host, Namespace, PurgeMethod};
@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// Predicted effect of a purge.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PurgeOutlook {
+pub struct PurgeEstimate {
     /// Namespaces whose data it destroys, by block device name; the target first.
     pub reaches: Vec<String>,
     /// The drive's own estimate of the duration, s; `None`: not reported.
@@ -62,25 +62,25 @@ struct Reached {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Geometry {
     size_blocks: u64,
-    format: FormatInUse,
+    format: NamespaceFormat,
 }
 
 /// Predicts what `method` would do to `target`. Only reads.
 ///
 /// # Errors
 /// The drive does not support it, or its reach is unknown.
-pub fn purge_outlook(
+pub fn estimate_purge(
     host: &Host,
     target: &Target,
     method: PurgeMethod,
-) -> Result<PurgeOutlook, TargetError> {
+) -> Result<PurgeEstimate, TargetError> {
     if method == PurgeMethod::Discard {
         let reaches = vec![target.name().to_owned()];
-        return Ok(PurgeOutlook { reaches, estimated_s: None });
+        return Ok(PurgeEstimate { reaches, estimated_s: None });
     }
     let reach = Reach::of(&Live::new(), host, target.name(), method)?;
     let reaches = reach.namespaces.iter().map(|one| one.name.clone()).collect();
-    Ok(PurgeOutlook { reaches, estimated_s: reach.estimated_s })
+    Ok(PurgeEstimate { reaches, estimated_s: reach.estimated_s })
 }
 
 /// Clears everything that `method` reaches from `targets`, and makes one purge for each drive or
@@ -88,7 +88,7 @@ pub fn purge_outlook(
 /// which is a job.
 ///
 /// # Errors
-/// As [`purge_outlook`] and [`Target::clear_for_writing`], for everything that it reaches.
+/// As [`estimate_purge`] and [`Target::clear_for_writing`], for everything that it reaches.
 pub fn clear_for_purge(
     targets: &[Target],
     host: &Host,

@@ -19,7 +19,7 @@ use crate::{BlockTarget, PathTarget, Target, TargetError};
 /// No such name, not storage, a dead controller, or a place where measuring reveals nothing about
 /// storage.
 pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
-    let targets = resolve_anywhere(host, name)?;
+    let targets = resolve_even_in_memory(host, name)?;
     let refusal = |target: &Target| {
         let why = target.file_system()?.refusal()?;
         Some(TargetError::Refused { name: target.name().into(), why })
@@ -34,7 +34,7 @@ pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
 ///
 /// # Errors
 /// As [`resolve`], except for memory.
-pub fn resolve_anywhere(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
+pub fn resolve_even_in_memory(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
     if !name.contains('/')
         && let Some(targets) = device(host, name)
     {

@@ -141,8 +141,8 @@ impl Source for Faked {
         page.map_or_else(|| Live::new().admin(controller, command), Ok)
     }
 
-    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
-        Live::new().mapped_table(name, number)
+    fn dm_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
+        Live::new().dm_table(name, number)
     }
 
     fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile> {

@@ -91,9 +91,9 @@ impl Traced {
 
     /// Skips I/Os older than `from_ns` as far as that saves unpacking them: some may still be
     /// returned.
-    pub fn leave_out_before(&mut self, from_ns: u64) {
+    pub fn skip_before(&mut self, from_ns: u64) {
         if let Self::Ours { reader, .. } = self {
-            reader.leave_out_before(from_ns);
+            reader.skip_before(from_ns);
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Drive<'b> {
 pub(super) fn taken(target: &Target, host: &Host, names: &Names) -> Option<Built> {
     Some(Built::Drive {
         device: path_of(target),
-        word: target.word_for_writing(host)?,
+        word: target.permission_word(host)?,
         mark: Some(names.mark),
     })
 }
@@ -50,7 +50,7 @@ impl Drive<'_> {
     pub(super) fn give_back(&self, witness: Witness) -> Result<Outcome, CampaignError> {
         let host = snapshot(&Live::new(), Depth::Quick);
         let named = resolve(&host, self.device).unwrap_or_default();
-        let is_it = |target: &Target| target.word_for_writing(&host).as_deref() == Some(self.word);
+        let is_it = |target: &Target| target.permission_word(&host).as_deref() == Some(self.word);
         // After a restart it may have another path.
         let Some(target) = named.into_iter().chain(every_drive(&host).0).find(is_it) else {
             return Ok(Outcome::Gone);
@@ -96,7 +96,7 @@ impl Drive<'_> {
     /// Outcome if nothing proves that its content is ours.
     fn unproven(&self, host: &Host, target: &Target) -> Result<Outcome, CampaignError> {
         // Killed before anything was written to it.
-        if target.would_lose(host).is_empty() && self.mark.is_some() {
+        if target.data_at_risk(host).is_empty() && self.mark.is_some() {
             return Ok(Outcome::Gone);
         }
         let [discarding, wiping] = empty(&path_of(target));
@@ -258,7 +258,7 @@ mod tests {
         /// Takes it as a layout does.
         fn stamped(self) -> Self {
             let (host, target) = self.resolved();
-            let words = vec![target.word_for_writing(&host).unwrap()];
+            let words = vec![target.permission_word(&host).unwrap()];
             let permission = Permission {
                 allow_write: words.clone(),
                 discard_data: words,
@@ -277,7 +277,7 @@ mod tests {
 
         fn asked_back(&self, witness: Witness) -> Result<Outcome, CampaignError> {
             let (host, target) = self.resolved();
-            let word = target.word_for_writing(&host).unwrap();
+            let word = target.permission_word(&host).unwrap();
             Drive { device: &self.device, word: &word, mark: Some(MARK) }.give_back(witness)
         }
 

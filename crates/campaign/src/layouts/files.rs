@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iodyno_model::{Built, Mark, Run, RunKind, RunState};
 use iodyno_store::{JournalEntry, Store};
-use iodyno_target::{BackingFile, OwnFolder, typed_words};
+use iodyno_target::{BackingFile, OwnFolder, command_words};
 
 use super::stack::new_mark;
 use crate::error::CampaignError;
@@ -12,7 +12,7 @@ use crate::tools::now_ns;
 
 /// Files of our own with a loop device over each. They belong to a run of their own, so that
 /// `clean-up` finds them after a kill.
-pub struct OnFiles {
+pub struct LoopFiles {
     run: Run,
     made: Vec<(i64, BackingFile)>,
     /// Paths of the loop devices.
@@ -20,7 +20,7 @@ pub struct OnFiles {
     size_bytes: u64,
 }
 
-impl OnFiles {
+impl LoopFiles {
     /// Makes `count` of them in `directory`, each of `size_bytes`, sparse.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl OnFiles {
     ) -> Result<Self, CampaignError> {
         let folder = OwnFolder::open(directory)?;
         let run = Run {
-            command: typed_words().collect::<Vec<_>>().join(" "),
+            command: command_words().collect::<Vec<_>>().join(" "),
             kind: RunKind::Files,
             plan_name: "files".into(),
             ..Run::new(iodyno_store::new_id(), now_ns())
@@ -70,7 +70,7 @@ impl OnFiles {
             }
             Err(error) => {
                 // Nothing is left to remove.
-                store.journal_done(&self.run.id, ordinal)?;
+                store.journal_mark_undone(&self.run.id, ordinal)?;
                 Err(error.into())
             }
         }
@@ -96,7 +96,7 @@ impl OnFiles {
         let mut first = None;
         while let Some((ordinal, file)) = self.made.pop() {
             match file.remove() {
-                Ok(_) => store.journal_done(&self.run.id, ordinal)?,
+                Ok(_) => store.journal_mark_undone(&self.run.id, ordinal)?,
                 Err(error) => first = first.or(Some(error.to_string())),
             }
         }

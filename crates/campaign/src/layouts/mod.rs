@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use iodyno_layout::{Layout, Tool};
 
-pub use files::OnFiles;
+pub use files::LoopFiles;
 pub(crate) use stack::Stack;
 pub use stack::{LayoutPlan, new_names};
 pub(crate) use undo::{Witness, undo};

@@ -146,7 +146,7 @@ impl<'p> Stack<'p> {
             Top::Device(path) => path,
         };
         let target = resolve(host, path)?;
-        let words = target.iter().filter_map(|target| target.word_for_writing(host));
+        let words = target.iter().filter_map(|target| target.permission_word(host));
         let words: Vec<String> = words.collect();
         // Hidden users of the top would also use its drives, which are cleared. Its content is what
         // was on the drives, which may be lost; decrypted, even zeros are unknown data.
@@ -169,7 +169,7 @@ impl<'p> Stack<'p> {
                     return Err(CampaignError::Standing { run_id: self.run_id, why });
                 }
             };
-            tools.store.journal_done(&self.run_id, ordinal)?;
+            tools.store.journal_mark_undone(&self.run_id, ordinal)?;
             // Parts that were not built yet are gone, too.
             if matches!(
                 (&built, &outcome),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_job::{Job, options};
-use iodyno_judge::is_pace;
+use iodyno_judge::is_rate_limit_option;
 use iodyno_load::{ClearedJob, JobRecord, JobReport, LoadError, PhaseReport, Recorder};
 use iodyno_model::{
     AboveLimit, Beside, BlockTimes, Caveat, Conditions, DiskStats, EndReason, Failure, JobStats,
@@ -317,7 +317,7 @@ fn reads_only(stats: &DiskStats) -> DiskStats {
 /// Options reported for a job; for a step only those that pace it.
 fn reported_options(job: &Job, is_fios: bool) -> BTreeMap<String, String> {
     let mut options = non_default_options(job);
-    options.retain(|option, _| is_fios || is_pace(option));
+    options.retain(|option, _| is_fios || is_rate_limit_option(option));
     options
 }
 

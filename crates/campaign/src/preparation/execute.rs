@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use iodyno_host::Depth;
 use iodyno_judge::Convergence;
 use iodyno_model::{ConditionState, DriveState, Host, PreparationState, RunRecord};
-use iodyno_target::{Purge, Target, WriteClearance, clear_for_purge, unused_allowances};
+use iodyno_target::{Purge, Target, WriteClearance, clear_for_purge, unmatched_permissions};
 
 use super::purging::purge;
 use super::{Conditioning, FillProgress, Preparing, zoned};
@@ -31,7 +31,7 @@ pub(crate) fn prepare(
     };
     let reached = || purges.iter().flat_map(Purge::reached);
     if !purges.is_empty() {
-        let unused = unused_allowances(permission, reached());
+        let unused = unmatched_permissions(permission, reached());
         if let Some(word) = unused.into_iter().next() {
             return Err(CampaignError::UnusedAllowance(word));
         }

@@ -3,7 +3,7 @@
 use iodyno_judge::{ClaimBook, claim_of};
 use iodyno_model::{Bytes, Host, format_duration_ns, format_mb_per_s};
 use iodyno_store::Store;
-use iodyno_target::{Target, purge_outlook};
+use iodyno_target::{Target, estimate_purge};
 
 use super::Preparing;
 use super::fill::filled_bytes;
@@ -29,7 +29,7 @@ impl Preparing {
         for target in targets {
             let name = target.name();
             if let Some(method) = self.how.purge.filter(|_| self.filled.is_nothing()) {
-                let outlook = purge_outlook(host, target, method)?;
+                let outlook = estimate_purge(host, target, method)?;
                 let beside = match outlook.reaches.get(1..) {
                     Some([]) | None => String::new(),
                     Some(others) => format!(" and, with it, {}", others.join(", ")),

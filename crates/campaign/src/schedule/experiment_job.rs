@@ -248,7 +248,7 @@ fn unwritten(target: &PreparedTarget) -> Option<Written> {
 #[cfg(test)]
 mod tests {
     use iodyno_model::{Fact, Kernel, Origin, Run};
-    use iodyno_target::{ReadClearance, resolve_anywhere};
+    use iodyno_target::{ReadClearance, resolve_even_in_memory};
 
     use super::*;
 
@@ -262,7 +262,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(1 << 20).unwrap();
         let path = file.path().to_str().unwrap();
-        let target = resolve_anywhere(&Host::default(), path).unwrap().remove(0);
+        let target = resolve_even_in_memory(&Host::default(), path).unwrap().remove(0);
         let clearance = target.clear_for_reading().unwrap();
         (file, clearance)
     }

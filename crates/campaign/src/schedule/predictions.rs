@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use iodyno_judge::tail_of;
+use iodyno_judge::quantile_of_result;
 use iodyno_model::{
     EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction, Predictions, RunRecord,
     Under,
@@ -26,7 +26,8 @@ impl MeasuredPoint {
             measurement.total.iter().map(|result| result.iops).collect();
         let iops = rates?.into_iter().reduce(Estimate::plus)?;
         let p99 = |result: &iodyno_model::DirectionResult| {
-            let found = tail_of(result, result.known_bins()?.0, Q * 100.0, LEVEL)?;
+            let found =
+                quantile_of_result(result, result.total_or_completion_bins()?.0, Q * 100.0, LEVEL)?;
             Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
         };
         let slowest = measurement.total.iter().filter_map(p99);

@@ -104,7 +104,7 @@ impl Applied {
         let mut warnings = Vec::new();
         while let Some((ordinal, change)) = self.switched.pop() {
             match switch_back(source, &change) {
-                Ok(_) => store.journal_done(run_id, ordinal)?,
+                Ok(_) => store.journal_mark_undone(run_id, ordinal)?,
                 Err(error) => warnings.push(format!(
                     "the volatile write cache of {} is not {} as before: {error}; retry with iodyno clean-up",
                     change.controller,
@@ -131,7 +131,7 @@ impl Applied {
                             "{path} was set by somebody else meanwhile: not restored"
                         ));
                     }
-                    store.journal_done(run_id, ordinal)?;
+                    store.journal_mark_undone(run_id, ordinal)?;
                 }
                 Err(error) => {
                     warnings.push(format!(

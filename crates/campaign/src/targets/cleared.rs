@@ -8,7 +8,7 @@ use std::time::Instant;
 use iodyno_model::Host;
 use iodyno_target::{
     Access, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target, WriteClearance,
-    resolve_anywhere,
+    resolve_even_in_memory,
 };
 
 use super::prepared::PreparedTarget;
@@ -53,7 +53,7 @@ impl ClearedTarget {
                     Self::File(path, _) => path.display().to_string(),
                     _ => access.name().to_owned(),
                 };
-                resolved = resolve_anywhere(host, &path)
+                resolved = resolve_even_in_memory(host, &path)
                     .ok()
                     .and_then(|targets| targets.into_iter().next());
                 resolved.as_ref()

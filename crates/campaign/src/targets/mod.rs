@@ -18,8 +18,8 @@ use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream, Unfit};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host};
 use iodyno_target::{
-    EntryKind, Permission, Surveyed, WriteClearance, entry_to_make, is_sink, resolve_anywhere,
-    survey, unused_allowances,
+    EntryKind, Permission, Surveyed, WriteClearance, entry_to_make, is_sink,
+    resolve_even_in_memory, survey, unmatched_permissions,
 };
 
 use crate::error::CampaignError;
@@ -83,7 +83,7 @@ impl Targets {
         for ScriptJob { job, .. } in jobs(script) {
             let job_error = |what| CampaignError::of_job(&job.name, what);
             targets.check_metadata(host, job).map_err(job_error)?;
-            if !tools.generator.keeps_to_zones(job) {
+            if !tools.generator.writes_zones(job) {
                 targets.check_zones(host, job).map_err(job_error)?;
             }
             targets.grow_files(&mut wanted, job).map_err(job_error)?;
@@ -323,7 +323,7 @@ impl Targets {
     fn unused(&self, permission: &Permission, files: &[Surveyed]) -> Option<String> {
         let written = self.held.iter().filter_map(|held| held.access().write());
         let names_file = |word: &String| files.iter().any(|file| file.words().contains(word));
-        unused_allowances(permission, written).into_iter().find(|word| !names_file(word))
+        unmatched_permissions(permission, written).into_iter().find(|word| !names_file(word))
     }
 
     /// Current size and block size.
@@ -437,7 +437,7 @@ fn jobs(script: &Script) -> impl Iterator<Item = &ScriptJob> {
 fn not_direct(host: &Host, name: &str) -> Option<String> {
     let path = std::path::absolute(name).ok()?;
     let there = if path.exists() { path.as_path() } else { path.parent()? };
-    let target = resolve_anywhere(host, there.to_str()?).ok()?.pop()?;
+    let target = resolve_even_in_memory(host, there.to_str()?).ok()?.pop()?;
     let file_system = target.file_system().filter(|one| one.is_in_memory())?;
     Some(format!(
         "direct=1 cannot be used on {name}: {} lacks O_DIRECT here (tmpfs has it since Linux 6.6); use direct=0",

@@ -1,7 +1,7 @@
 //! Targets given by name, on each of which all jobs work.
 
 use iodyno_model::{Host, Run};
-use iodyno_target::{Target, TargetError, unused_allowances};
+use iodyno_target::{Target, TargetError, unmatched_permissions};
 
 use super::Targets;
 use super::cleared::{ClearedTarget, clear};
@@ -72,7 +72,7 @@ impl NamedTargets<'_> {
             }
         }
         let written = cleared.iter().filter_map(|(_, held)| held.access().write());
-        let unused = unused_allowances(permission, written).first().cloned();
+        let unused = unmatched_permissions(permission, written).first().cloned();
         if let Some(error) = refused.or(unused.map(CampaignError::UnusedAllowance)) {
             return Err(error);
         }

@@ -50,7 +50,7 @@ impl Scratches {
             }
             Err(error) => {
                 // Nothing is left to remove.
-                tools.store.journal_done(run_id, ordinal)?;
+                tools.store.journal_mark_undone(run_id, ordinal)?;
                 Err(match error {
                     TargetError::Interrupted { .. } => CampaignError::Interrupted,
                     error => error.into(),
@@ -67,7 +67,7 @@ impl Scratches {
     ) -> Result<(), CampaignError> {
         while let Some((ordinal, mut file)) = self.files.pop() {
             file.remove()?;
-            tools.store.journal_done(run_id, ordinal)?;
+            tools.store.journal_mark_undone(run_id, ordinal)?;
         }
         Ok(())
     }

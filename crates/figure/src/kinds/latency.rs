@@ -33,8 +33,9 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         )));
     }
     // Submission latencies are not comparable with those of whole I/Os.
-    if shown.iter().any(|one| one.result.known_bins().is_some()) {
-        shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
+    if shown.iter().any(|one| one.result.total_or_completion_bins().is_some()) {
+        shown
+            .retain(|one| one.result.total_or_completion_bins().is_some() || stated(one).is_some());
     }
     let names = number_duplicates(names(&shown, request, &[]));
     let (mut densities, mut curves, mut uncertain) = (Vec::new(), Vec::new(), false);
@@ -54,7 +55,10 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         }
     }
     let mut notes = Vec::new();
-    if shown.iter().any(|one| one.result.known_bins().is_none() && bins(one).is_some()) {
+    if shown
+        .iter()
+        .any(|one| one.result.total_or_completion_bins().is_none() && bins(one).is_some())
+    {
         notes.push("Submission latencies (slat) only.".to_owned());
     }
     if uncertain {
@@ -84,7 +88,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
 
 /// Histogram of the total latency, else of completion, else of submission.
 fn bins<'a>(one: &'a Observation<'_>) -> Option<&'a Histogram> {
-    let known = one.result.known_bins().map(|(_, bins)| bins);
+    let known = one.result.total_or_completion_bins().map(|(_, bins)| bins);
     known.or_else(|| one.result.bins(LatencyKind::Submission))
 }
 

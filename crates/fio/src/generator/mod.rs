@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Environment variable set when a program is asked whether it is fio: an iodyno installed under
 /// fio's name then denies it.
-pub const WANTS_FIO: &str = "IODYNO_WANTS_FIO";
+pub const FIO_PROBE_ENV: &str = "IODYNO_WANTS_FIO";
 
 /// Reason why fio cannot be used.
 #[derive(Debug, Error)]
@@ -84,7 +84,7 @@ impl FioGenerator {
     pub fn find(path: Option<&Path>) -> Result<Self, FioError> {
         let program = path.unwrap_or_else(|| Path::new("fio")).to_path_buf();
         let mut version = Command::new(&program);
-        version.arg("--version").env(WANTS_FIO, "1").stdin(Stdio::null());
+        version.arg("--version").env(FIO_PROBE_ENV, "1").stdin(Stdio::null());
         let output = version.output();
         let output = match output {
             Ok(output) => output,
@@ -135,7 +135,7 @@ impl LoadGenerator for FioGenerator {
         format!("fio {}", self.version)
     }
 
-    fn keeps_to_zones(&self, job: &Job) -> bool {
+    fn writes_zones(&self, job: &Job) -> bool {
         let mode = self.fio_only_options(job).iter().rfind(|(name, _)| name == "zonemode");
         mode.is_some_and(|(_, mode)| mode == "zbd")
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iodyno_files::{FileError, NamedBy, look, look_for_log, rename};
+use iodyno_files::{FileError, NameOrigin, inspect_log, look, rename};
 use iodyno_job::{IOLOG_HEAD, Job};
 
 use crate::out::LogKind;
@@ -69,12 +69,12 @@ fn logs(job: &Job, section: usize) -> Vec<String> {
 pub(super) fn check(job: &Job, section: usize, before: usize) -> Result<(), FileError> {
     let own = logs(&with_own_logs(job, before), section);
     for name in logs(job, section + before).iter().chain(&own) {
-        look(Path::new(name), NamedBy::Iodyno)?;
+        look(Path::new(name), NameOrigin::Iodyno)?;
     }
     if let Some(path) = &job.replay.write_iolog {
         // Checked like a name made by iodyno: fio opens it again, and a link may lead elsewhere by
         // then.
-        look_for_log(Path::new(path), NamedBy::Iodyno, IOLOG_HEAD)?;
+        inspect_log(Path::new(path), NameOrigin::Iodyno, IOLOG_HEAD)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use iodyno_files::{FileError, NamedBy};
+use iodyno_files::{FileError, NameOrigin};
 use iodyno_job::Logs;
 use iodyno_model::{Direction, Histogram};
 
@@ -142,7 +142,7 @@ impl LogWriter {
     /// The file cannot be created.
     pub fn create(path: impl Into<PathBuf>, columns: LogColumns) -> Result<Self, FileError> {
         let path = path.into();
-        let file = iodyno_files::create(&path, NamedBy::Iodyno)?;
+        let file = iodyno_files::create(&path, NameOrigin::Iodyno)?;
         let file = BufWriter::with_capacity(1 << 16, file);
         let file = match columns.compressed {
             true => Sink::Samples(ZlibEncoder::new(file, Compression::default())),

@@ -56,7 +56,7 @@ const WITHOUT_KEYS: [&str; 2] = ["linear", "striped"];
 const MOST_BYTES: usize = 1 << 20;
 
 /// Returns the table of the device with this number, as described at
-/// [`crate::Source::mapped_table`].
+/// [`crate::Source::dm_table`].
 pub(crate) fn table(control: &File, number: (u32, u32)) -> io::Result<String> {
     // Arguments of others may contain keys: query the types first.
     let kinds = ask(control, number, 0)?;

@@ -23,7 +23,7 @@ pub(crate) fn read(
     MappedDevice {
         name: read::text(source, &format!("{real}/dm/name")).value().unwrap_or_default(),
         owner: uuid.and_then(|uuid| Some(uuid.split_once('-')?.0.to_owned())),
-        table: match source.mapped_table(kernel_name, number) {
+        table: match source.dm_table(kernel_name, number) {
             Ok(text) => {
                 let segments = text.lines().map(segment).collect::<Option<Vec<_>>>();
                 segments.map_or_else(|| Fact::Unreadable("an invalid table".into()), Fact::Read)

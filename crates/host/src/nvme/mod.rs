@@ -15,7 +15,7 @@ pub(crate) use identify::{Features, total_capacity};
 pub use identify::{parse_identify_controller, parse_identify_namespace};
 pub use ocp::{ocp_uuid_index, parse_latency_monitor, parse_ocp_health};
 pub use purge::{
-    FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, controller_ids, namespace_ids,
+    NamespaceFormat, PurgeSupport, SanitizeState, SanitizeStatus, controller_ids, namespace_ids,
     namespace_is_shared, parse_format_in_use, parse_purge_support, parse_sanitize_status,
 };
 pub use smart::parse_health_log;

@@ -14,9 +14,9 @@ pub struct PurgeSupport {
     /// The drive may have other controllers than this one (CMIC bit 1).
     pub several_controllers: bool,
     /// A format affects all namespaces (FNA bit 0).
-    pub format_is_of_all: bool,
+    pub formats_all_namespaces: bool,
     /// A secure erase affects all namespaces (FNA bit 1).
-    pub erase_is_of_all: bool,
+    pub erases_all_namespaces: bool,
     /// Format NVM supports cryptographic erase (FNA bit 2).
     pub format_crypto: bool,
     /// Sanitize by cryptographic erase (SANICAP bit 0).
@@ -34,8 +34,8 @@ pub fn parse_purge_support(page: &[u8]) -> Option<PurgeSupport> {
         format: oacs & 1 << 1 != 0,
         namespace_management: oacs & 1 << 3 != 0,
         several_controllers: cmic & 1 << 1 != 0,
-        format_is_of_all: fna & 1 != 0,
-        erase_is_of_all: fna & 1 << 1 != 0,
+        formats_all_namespaces: fna & 1 != 0,
+        erases_all_namespaces: fna & 1 << 1 != 0,
         format_crypto: fna & 1 << 2 != 0,
         sanitize_crypto: sanicap & 1 != 0,
         sanitize_block: sanicap & 1 << 1 != 0,
@@ -44,7 +44,7 @@ pub fn parse_purge_support(page: &[u8]) -> Option<PurgeSupport> {
 
 /// Format of a namespace: the parameters of Format NVM that preserve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FormatInUse {
+pub struct NamespaceFormat {
     /// LBA format, 0..=63.
     pub index: u8,
     /// Metadata is part of the logical block (FLBAS bit 4).
@@ -57,10 +57,10 @@ pub struct FormatInUse {
 
 /// Parses an Identify Namespace page (NVM Command Set Specification 1.0, figure 97); `None` if it
 /// is too short.
-pub fn parse_format_in_use(page: &[u8]) -> Option<FormatInUse> {
+pub fn parse_format_in_use(page: &[u8]) -> Option<NamespaceFormat> {
     let page = Page::of(page, 31)?;
     let (flbas, dps) = (page.u8(26), page.u8(29));
-    Some(FormatInUse {
+    Some(NamespaceFormat {
         index: format_index(page),
         metadata_inline: flbas & 1 << 4 != 0,
         protection: dps & 7,
@@ -144,7 +144,7 @@ mod tests {
     fn every_bit_is_where_the_specification_has_it() {
         let mut page = vec![0_u8; 4096];
         let none = parse_purge_support(&page).unwrap();
-        assert!(!none.format && !none.sanitize_block && !none.erase_is_of_all);
+        assert!(!none.format && !none.sanitize_block && !none.erases_all_namespaces);
         let with = |page: &mut Vec<u8>, at: usize, bits: u8| {
             page[at] = bits;
             let support = parse_purge_support(page).unwrap();
@@ -154,8 +154,8 @@ mod tests {
         assert_eq!(with(&mut page, 256, 1 << 1), PurgeSupport { format: true, ..none });
         let managed = PurgeSupport { namespace_management: true, ..none };
         assert_eq!(with(&mut page, 256, 1 << 3), managed);
-        assert_eq!(with(&mut page, 524, 1), PurgeSupport { format_is_of_all: true, ..none });
-        assert_eq!(with(&mut page, 524, 2), PurgeSupport { erase_is_of_all: true, ..none });
+        assert_eq!(with(&mut page, 524, 1), PurgeSupport { formats_all_namespaces: true, ..none });
+        assert_eq!(with(&mut page, 524, 2), PurgeSupport { erases_all_namespaces: true, ..none });
         assert_eq!(with(&mut page, 524, 4), PurgeSupport { format_crypto: true, ..none });
         assert_eq!(with(&mut page, 328, 1), PurgeSupport { sanitize_crypto: true, ..none });
         assert_eq!(with(&mut page, 328, 2), PurgeSupport { sanitize_block: true, ..none });
@@ -167,7 +167,7 @@ mod tests {
         page[25] = 63; // NLBAF, zero-based
         page[26] = 0b0101_0011; // FLBAS
         page[29] = 0b1010; // DPS
-        let expected = FormatInUse {
+        let expected = NamespaceFormat {
             index: 0b10_0011,
             metadata_inline: true,
             protection: 2,

@@ -175,8 +175,8 @@ impl<S: Source> Source for Watched<S> {
         self.commands.lock().unwrap().push(command.path(controller));
         self.source.admin(controller, command)
     }
-    fn mapped_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
-        self.source.mapped_table(name, number)
+    fn dm_table(&self, name: &str, number: (u32, u32)) -> io::Result<String> {
+        self.source.dm_table(name, number)
     }
     fn backing_file(&self, name: &str, number: (u32, u32)) -> io::Result<BackingFile> {
         self.source.backing_file(name, number)

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use iodyno_model::shell_word;
-use iodyno_target::typed_words;
+use iodyno_target::command_words;
 
 /// Every visible command, grouped by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -59,7 +59,7 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
         && !word.starts_with('-')
-        && typed_words().any(|typed| WITH_TARGET.contains(&typed.as_str()))
+        && command_words().any(|typed| WITH_TARGET.contains(&typed.as_str()))
     {
         let tip = format!("name targets with --target {}", shell_word(word));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -78,7 +78,7 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
 fn meant(word: &str) -> Option<String> {
     let is_command =
         |typed: &String| GROUPS.iter().any(|(_, names)| names.contains(&typed.as_str()));
-    let mut typed = typed_words().skip(1).skip_while(|typed| !is_command(typed) && typed != word);
+    let mut typed = command_words().skip(1).skip_while(|typed| !is_command(typed) && typed != word);
     match typed.next() {
         // A command with subcommands, none of which is `word`.
         Some(command) if command != word => ["list", "ls", "show"]

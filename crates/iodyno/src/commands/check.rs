@@ -125,7 +125,7 @@ fn named(host: &Host, names: &[String]) -> Result<(Vec<Target>, Unusable)> {
     for name in names {
         match iodyno_target::resolve(host, name) {
             Ok(_) => usable.push(name.clone()),
-            Err(error) if error.is_of_the_drive() => unusable.push((name.clone(), error)),
+            Err(error) if error.is_drive_fault() => unusable.push((name.clone(), error)),
             Err(error) => return Err(error.into()),
         }
     }

@@ -13,11 +13,11 @@ pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
     let run_id = run.map(|run| run.id);
     if let Some(run_id) = &run_id {
         if arguments.ended {
-            store.declare_ended(run_id)?;
+            store.mark_ended(run_id)?;
         }
         store.refuse_running(run_id)?;
         if arguments.here {
-            store.journal_of_this_host(run_id)?;
+            store.journal_adopt(run_id)?;
         }
     }
     let undone = iodyno_campaign::clean_up(&mut store, run_id.as_deref())?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{Work, profile, profile_names, profile_script};
-use iodyno_files::{NamedBy, look_for_log};
+use iodyno_files::{NameOrigin, inspect_log};
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
 use iodyno_judge::fit::{is_valid, setting_texts};
@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         };
         // An existing file is replaced only if an earlier run of this command wrote it.
         let head = first.text.split('{').next().unwrap_or_default();
-        look_for_log(path, NamedBy::User, head.as_bytes())
+        inspect_log(path, NameOrigin::User, head.as_bytes())
             .map_err(|error| Usage(error.to_string()))?;
     }
     refuse_crowding(&profile, &script, &target)?;
@@ -248,7 +248,7 @@ fn write(path: &Path, profile: &Profile, record: &RunRecord, claims: &ClaimBook)
     let assessment = assess(&Question { record, claims, baseline: None, expect: None });
     let text = setting_texts(profile, record, is_valid(&assessment))
         .map_err(|missing| Usage(format!("{}: not written, since {missing}", path.display())))?;
-    iodyno_files::write(path, NamedBy::User, text.as_bytes())?;
+    iodyno_files::write(path, NameOrigin::User, text.as_bytes())?;
     Ok(())
 }
 

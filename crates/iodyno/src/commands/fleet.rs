@@ -10,7 +10,7 @@ use iodyno_report::Judged;
 use iodyno_report::document::read::{DocumentError, read_runs};
 use iodyno_report::export::{Places, fleet_openmetrics, work_list};
 use iodyno_report::fleet::{HostRun, NodeRun, fleet, fleet_of, together};
-use iodyno_report::text::{Style, fleet_text, together_text};
+use iodyno_report::text::{Style, fleet_text, node_groups_text};
 
 use crate::arguments::{DataSheets, Fleet, FleetFormat, Table};
 use crate::commands::rejudge;
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
         Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet()?)),
         Some(FleetFormat::Together) => {
             let all = together(load_words(context, &words, &claims)?);
-            terminal::print(&terminal::in_locale(together_text(&all, &style)))
+            terminal::print(&terminal::in_locale(node_groups_text(&all, &style)))
         }
         None => terminal::print(&terminal::in_locale(fleet_text(&fleet()?, &style))),
     }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 
 use crate::arguments::{Arguments, ManPages};
 use crate::terminal;
@@ -144,7 +144,7 @@ fn literal(roff: &mut Roff, text: &str, as_is: bool) {
 fn write(pages: &[(String, String)], directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)?;
     for (name, roff) in pages {
-        iodyno_files::write(&directory.join(name), NamedBy::Iodyno, roff.as_bytes())?;
+        iodyno_files::write(&directory.join(name), NameOrigin::Iodyno, roff.as_bytes())?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use iodyno_model::{
     ModelLikeness, TraceSummary, TracedOperation, format_count, format_duration_ns,
 };
-use iodyno_report::text::{clean, options_words};
+use iodyno_report::text::{clean, options_p99_sentence};
 
 /// Maximum number of zones in options.
 const ZONES: usize = 16;
@@ -109,7 +109,7 @@ fn losses(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
             bursts.join(", ")
         ),
         "  1 here), the order of operations, lengths of runs, re-use of addresses.".into(),
-        format!("{}.", options_words(likeness)),
+        format!("{}.", options_p99_sentence(likeness)),
     ];
     if summary.operations.iter().any(|one| one.operation == "discard") {
         losses.push("Discards are left out.".into());

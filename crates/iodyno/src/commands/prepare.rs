@@ -108,7 +108,7 @@ pub(crate) fn outlook(
     let mut lines = preparing.outline(targets, &setup.host, &setup.claims, &setup.store)?;
     for target in targets {
         let name = target.name();
-        let lost = target.would_lose(&setup.host);
+        let lost = target.data_at_risk(&setup.host);
         lines.extend(
             lost.iter().map(|line| format!("{name} holds data that would be lost: {line}")),
         );

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study};
-use iodyno_judge::limiter::is_of_question;
+use iodyno_judge::limiter::is_explain_run;
 use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
 use iodyno_model::{Assessment, DriveState, Predictions, Rounds, RunRecord};
 use iodyno_report::Judged;
@@ -172,7 +172,7 @@ impl<'a> Presentation<'a> {
         if self.judging.table.is_of_drives(is_of_drives) {
             return self.text();
         }
-        if is_of_question(record)
+        if is_explain_run(record)
             && let Some(answer) = explain::shown(context, record, self.judging, style)
         {
             return Ok(answer);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iodyno_campaign::now_ns;
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 use iodyno_host::Source;
 use iodyno_model::{TraceSummary, add_missing};
 use iodyno_report::document::TraceDocument;
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         seed: None,
     };
     let writer = trace.map(|path| {
-        let file = iodyno_files::create(path, NamedBy::User)?;
+        let file = iodyno_files::create(path, NameOrigin::User)?;
         Ok::<_, anyhow::Error>(Writer::new(BufWriter::new(file), &header)?)
     });
     let writer = writer.transpose()?;

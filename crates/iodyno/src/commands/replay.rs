@@ -10,7 +10,7 @@ use iodyno_job::syntax::{Entry, Place, Section, write_file};
 use iodyno_job::traced::{TraceSurvey, TracedIos, survey};
 use iodyno_model::{Fact, Host, format_percent};
 use iodyno_native::NativeGenerator;
-use iodyno_target::{Target, resolve_anywhere};
+use iodyno_target::{Target, resolve_even_in_memory};
 use iodyno_trace::read::ReadError;
 
 use super::traced;
@@ -98,7 +98,7 @@ struct Destination {
 impl Destination {
     fn of(host: &Host, word: &str) -> Result<Self> {
         let is_name = !word.contains('/') && !Path::new(word).exists();
-        let found = match resolve_anywhere(host, word) {
+        let found = match resolve_even_in_memory(host, word) {
             Ok(found) => found,
             // A missing file is created; for a name that looks like a drive the error is reported.
             Err(_) if !is_name || host.block(word).is_none() && !word.starts_with("nvme") => {

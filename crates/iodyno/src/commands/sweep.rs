@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use iodyno_campaign::{
     Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, WriteCacheState,
-    cost, differences, foreign_writes,
+    cost, differences, writes_since_stop,
 };
 use iodyno_model::{PtsStatement, Run, RunKind, RunRecord, RunState};
 use iodyno_store::Store;
@@ -176,7 +176,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         None => None,
     };
     let what_is_left = Left { study: &study, points: &left, prepares: preparing.is_some() };
-    told.extend(foreign_writes(&record, &setup.host, &what_is_left).map_err(refused)?);
+    told.extend(writes_since_stop(&record, &setup.host, &what_is_left).map_err(refused)?);
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
     if !context.quiet {
         let preparation = if preparing.is_some() { ", and of its preparation" } else { "" };

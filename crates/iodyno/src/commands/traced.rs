@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iodyno_files::{FileError, FileIdentity, NamedBy, There};
+use iodyno_files::{FileError, FileIdentity, NameOrigin, There};
 use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
 use iodyno_report::document::TraceDocument;
@@ -131,7 +131,7 @@ fn per_cpu(path: &Path) -> Vec<PathBuf> {
 
 fn scan_own(mut reader: Reader<Input>, take: OnIo<'_>) -> Result<TraceSummary> {
     let mut counter = Counter::default();
-    while let Some(chunk) = reader.next_sound_chunk()? {
+    while let Some(chunk) = reader.next_undamaged_chunk()? {
         for io in &chunk.ios {
             counter.count(io);
             take(reader.header(), reader.names(), io)?;
@@ -193,7 +193,7 @@ impl Output {
     pub(crate) fn create(path: &Path, of: &Path) -> Result<(Self, File)> {
         let usage = |error: FileError| Usage(error.to_string());
         let absolute = std::path::absolute(path)?;
-        let (file, made) = match iodyno_files::look(path, NamedBy::User).map_err(usage)? {
+        let (file, made) = match iodyno_files::look(path, NameOrigin::User).map_err(usage)? {
             There::File(there) if identity(of) == Some(there) => {
                 let what = format!("{} is the trace itself; name another file", path.display());
                 return Err(Usage(what).into());
@@ -203,7 +203,7 @@ impl Output {
                 let made = rustix::fs::fstat(&file).ok().map(|stat| FileIdentity::of(&stat));
                 (file, made)
             }
-            _ => (iodyno_files::create(path, NamedBy::User).map_err(usage)?, None),
+            _ => (iodyno_files::create(path, NameOrigin::User).map_err(usage)?, None),
         };
         Ok((Self { path: absolute, made }, file))
     }
@@ -229,7 +229,7 @@ fn identity(path: &Path) -> Option<FileIdentity> {
 
 /// Refuses a trace that is not readable to its end, before an existing file is emptied for it.
 fn refuse_unreadable(path: &Path, to: &Path) -> Result<()> {
-    let is_there = matches!(iodyno_files::look(to, NamedBy::User), Ok(There::File(_)));
+    let is_there = matches!(iodyno_files::look(to, NameOrigin::User), Ok(There::File(_)));
     // A pipe can be read only once.
     if is_there
         && path.is_file()

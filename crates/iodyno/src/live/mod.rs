@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use iodyno_campaign::Event;
 use iodyno_load::{ClearedJob, Interval};
-use iodyno_target::{TargetKind, typed_words};
+use iodyno_target::{TargetKind, command_words};
 use ratatui_core::terminal::Terminal;
 use rustix::process::{Signal, getppid, kill_process};
 
@@ -52,7 +52,7 @@ impl Live {
     /// Creates a hidden view, with the points of a sweep.
     pub(crate) fn new(grid: Option<Grid>) -> Self {
         let (sender, messages) = channel();
-        let words: Vec<String> = typed_words().skip(1).collect();
+        let words: Vec<String> = command_words().skip(1).collect();
         let hidden = Some((messages, Scene::new(&words.join(" "), grid)));
         Self { sender, hidden, shown: None, rates_sent: 0 }
     }

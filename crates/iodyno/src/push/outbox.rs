@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 
 use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload};
 
@@ -149,7 +149,7 @@ impl Outbox {
 
     /// Names and sizes of the documents, bytes, the oldest first.
     fn kept(&self) -> Result<Vec<(String, u64)>> {
-        let lists = iodyno_files::left_in(&self.folder, LIST_SUFFIX)
+        let lists = iodyno_files::list_regular_files(&self.folder, LIST_SUFFIX)
             .with_context(|| format!("{} cannot be read", self.folder.display()))?;
         let size = |name: &str| Some(self.folder.join(name).symlink_metadata().ok()?.len());
         let names = lists.iter().map(|list| list.trim_end_matches(LIST_SUFFIX));
@@ -219,7 +219,7 @@ impl Outbox {
 
 /// Writes a file of `bytes`, on the disk when this returns.
 fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = iodyno_files::create(path, NamedBy::Iodyno)?;
+    let mut file = iodyno_files::create(path, NameOrigin::Iodyno)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.with_context(|| format!("{} cannot be written", path.display()))
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use iodyno_files::{NamedBy, There};
+use iodyno_files::{NameOrigin, There};
 
 use super::queue::{Line, Queue};
 use crate::background;
@@ -68,10 +68,10 @@ impl StreamWriter {
             Destination::Socket(connected.map_err(why)?)
         } else {
             let usage = |error: iodyno_files::FileError| Usage(error.to_string());
-            match iodyno_files::look(path, NamedBy::User).map_err(usage)? {
+            match iodyno_files::look(path, NameOrigin::User).map_err(usage)? {
                 There::Stream => Destination::Late(path.into()),
                 There::Nothing | There::File(_) => {
-                    Destination::File(iodyno_files::create(path, NamedBy::User).map_err(usage)?)
+                    Destination::File(iodyno_files::create(path, NameOrigin::User).map_err(usage)?)
                 }
             }
         };
@@ -155,7 +155,7 @@ impl Destination {
     fn ready(self) -> io::Result<Self> {
         match self {
             Self::Late(path) => {
-                let file = iodyno_files::create(&path, NamedBy::User);
+                let file = iodyno_files::create(&path, NameOrigin::User);
                 Ok(Self::File(file.map_err(io::Error::other)?))
             }
             ready => Ok(ready),

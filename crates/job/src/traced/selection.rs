@@ -21,7 +21,7 @@ pub(super) struct Selection {
 
 impl Selection {
     pub(super) fn new(mut trace: Traced, from_ns: u64, until_ns: u64, skip: [bool; 4]) -> Self {
-        trace.leave_out_before(from_ns);
+        trace.skip_before(from_ns);
         let left_out = ReplayedIos::default();
         Self { trace, from_ns, until_ns, skip, first_ns: None, left_out }
     }

@@ -24,7 +24,7 @@ use crate::claims::ClaimBook;
 use crate::convergence::Convergence;
 use crate::question::Question;
 use crate::unique::unique;
-use crate::window::{ByWindow, by_window};
+use crate::window::{WindowedRun, by_window};
 use pairing::{Group, groups};
 use sample::Sample;
 
@@ -47,7 +47,7 @@ pub struct Side<'a> {
 /// Compares runs. Pure and deterministic.
 pub fn compare<'a>(sides: &[Side<'a>], claims: &ClaimBook) -> Comparison {
     let records = |of: &Side<'a>| of.records.iter().map(|record| by_window(record)).collect();
-    let windows: Vec<Vec<ByWindow<'_>>> = sides.iter().map(records).collect();
+    let windows: Vec<Vec<WindowedRun<'_>>> = sides.iter().map(records).collect();
     let mut samples = Vec::new();
     for (side, of) in sides.iter().enumerate() {
         for (record, window) in of.records.iter().zip(&windows[side]) {

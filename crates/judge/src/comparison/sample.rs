@@ -11,7 +11,7 @@ use super::point::{Key, directions, free_options};
 use super::quantity::Quantity;
 use crate::measured::searched;
 use crate::unique::unique;
-use crate::window::ByWindow;
+use crate::window::WindowedRun;
 use crate::yardsticks::identity;
 
 /// One repetition of a workload.
@@ -31,7 +31,7 @@ pub(super) struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     /// Returns all samples of a run; rounds are averaged over their window.
-    pub(super) fn all(side: usize, window: &'a ByWindow<'_>, judged: &Assessment) -> Vec<Self> {
+    pub(super) fn all(side: usize, window: &'a WindowedRun<'_>, judged: &Assessment) -> Vec<Self> {
         let record: &RunRecord = &window.record;
         let in_rounds = window.of.iter().any(|of| of.len() > 1);
         let searched = searched(record);

@@ -10,8 +10,8 @@ use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustere
 use iodyno_stats::two_sample::student_interval;
 
 use crate::figures;
-use iodyno_model::figures::{Unit, decimals_for, rounded, without_interval};
-pub use settings::{SettingText, in_jobs, setting_text, setting_texts};
+use iodyno_model::figures::{Unit, decimals_for_digits, rounded, without_interval};
+pub use settings::{SettingText, fill_in_jobs, setting_text, setting_texts};
 
 /// Confidence level of the intervals that decide if bounds are kept.
 pub const LEVEL: f64 = 0.95;
@@ -114,7 +114,7 @@ fn value(of: &Measurement, io: IoOf, figure: FigureKind) -> Option<f64> {
 fn latencies(of: &Measurement, io: IoOf) -> Option<&Histogram> {
     let histogram = match io {
         // fio's JSON+ has the bins of completion latencies, unless more is asked for.
-        IoOf::Data(direction) => of.result(direction)?.known_bins()?.1,
+        IoOf::Data(direction) => of.result(direction)?.total_or_completion_bins()?.1,
         IoOf::Sync => &of.account.as_ref()?.sync,
     };
     (!histogram.is_empty()).then_some(histogram)
@@ -165,12 +165,12 @@ pub fn words(of: &Fitted<'_>) -> Option<String> {
         FigureKind::Mean | FigureKind::Percentile(_) => Metric::LatencyMean,
     };
     let estimate = of.estimate?;
-    Some(match estimate.bounds().filter(|_| estimate.is_hardly_known()) {
+    Some(match estimate.bounds().filter(|_| estimate.is_too_wide()) {
         Some((low, high)) => {
             let unit = Unit::of(metric, estimate.value);
             let end = |value: f64| {
                 let value = value / unit.divisor;
-                rounded(value, decimals_for(value, 3).min(2)) + unit.suffix
+                rounded(value, decimals_for_digits(value, 3).min(2)) + unit.suffix
             };
             let value = without_interval(&Estimate::bare(estimate.value), unit);
             format!("{value} ({}–{})", end(low), end(high))

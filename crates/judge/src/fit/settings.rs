@@ -73,7 +73,7 @@ pub fn setting_text(
 
 /// Returns the jobs of a profile, with text in braces replaced by figures measured so far; an
 /// unknown figure is 1, as all are before the first round.
-pub fn in_jobs(profile: &Profile, record: Option<&RunRecord>) -> String {
+pub fn fill_in_jobs(profile: &Profile, record: Option<&RunRecord>) -> String {
     let known = |text: &str| whole(text, |of| so_far(record?, of)).unwrap_or_else(|| "1".into());
     let all: BTreeSet<&str> = placeholders(&profile.jobs).collect();
     all.into_iter()

@@ -18,7 +18,7 @@ use iodyno_model::{
 use self::grid::{Grid, GridPoint, STEPS, all};
 use crate::convergence::is_whole;
 use crate::fit::percentile;
-use crate::tail::tail_of;
+use crate::tail::quantile_of_result;
 
 /// A rate is reached from this share on.
 const REACHED: f64 = 0.97;
@@ -234,7 +234,9 @@ fn flushes(of: &Measurement) -> bool {
 
 /// Returns the p99 of reads, ns, with its interval if that is known.
 fn p99(result: &DirectionResult) -> Option<Estimate> {
-    let known = result.known_bins().and_then(|(kind, _)| tail_of(result, kind, 99.0, LEVEL));
+    let known = result
+        .total_or_completion_bins()
+        .and_then(|(kind, _)| quantile_of_result(result, kind, 99.0, LEVEL));
     let known = known.map(|of| Estimate::confident(of.value, of.low, of.high, LEVEL));
     known.or_else(|| Some(result.percentile(99.0)?.1)).filter(|p99| p99.value > 0.0)
 }

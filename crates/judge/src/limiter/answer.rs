@@ -4,7 +4,7 @@ use iodyno_model::{Estimate, Experiment, Purpose, Reason, RunRecord, Validity, W
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::case::{Case, FEW, is_of_question};
+use super::case::{Case, FEW, is_explain_run};
 use super::case_context::{CaseContext, Reach};
 use super::contrast::{Change, Contrast, Effect, ROUNDS};
 use super::cpu::is_passthrough;
@@ -242,7 +242,7 @@ fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
 /// equal; else none.
 fn unlike(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Estimate> {
     let of = case.of_run();
-    if is_of_question(case.record) || of.round.is_some() {
+    if is_explain_run(case.record) || of.round.is_some() {
         return Vec::new();
     }
     let is_same = |other: &&Case<'_>| {

@@ -25,7 +25,7 @@ const ABSURD_BYTES: f64 = 1024.0 * 1024.0 * 1024.0;
 const MOST_LAYERS: usize = 32;
 
 /// Returns true for a run of `explain`.
-pub fn is_of_question(record: &RunRecord) -> bool {
+pub fn is_explain_run(record: &RunRecord) -> bool {
     record.run.kind == RunKind::Explain
 }
 

@@ -35,7 +35,7 @@ mod repetition_tests;
 mod tests;
 
 pub use answer::{Answer, Evidence, Explanation, Next, explain, explain_stored, subjects};
-pub use case::{Case, figure, is_of_question, range};
+pub use case::{Case, figure, is_explain_run, range};
 pub use contrast::{Change, Contrast, Effect};
 pub use interrupts::{Missing, OneCpu, interrupts_on_one_cpu};
 pub use suspect::{Limiter, Standing, Suspect};

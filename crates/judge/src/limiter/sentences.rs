@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use super::answer::{Answer, Next};
-use super::case::{Case, figure, is_of_question, range};
+use super::case::{Case, figure, is_explain_run, range};
 use super::case_context::CaseContext;
 use super::contrast::{Change, Contrast, Effect};
 use super::suspect::{Limiter, Standing, Suspect, listed};
@@ -356,7 +356,7 @@ fn again(experiments: &[Experiment]) -> String {
 
 /// Returns ` (--budget 3m)`: four times the duration halves the intervals.
 fn longer(case: &Case<'_>) -> String {
-    if !is_of_question(case.record) {
+    if !is_explain_run(case.record) {
         return String::new();
     }
     let all = case.record.measurements.iter();

@@ -150,7 +150,8 @@ fn slots(host: &Host, tally: &mut Tally) {
 
 /// State of a drive at the end of the run, unless it is live or being removed.
 fn became<'f>(context: &RuleContext<'f>, drive: &Drive) -> Option<&'f str> {
-    let now = context.record().host_after()?.drive(&drive.name).filter(|now| !now.is_going())?;
+    let now =
+        context.record().host_after()?.drive(&drive.name).filter(|now| !now.is_being_removed())?;
     now.state.get().map(String::as_str).filter(|state| *state != "live")
 }
 

@@ -56,7 +56,7 @@ fn vanished(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let last = context.record().host_after();
     for drive in &host.drives {
         let now = last.and_then(|last| last.drive(&drive.name));
-        if now.is_some_and(|now| !now.is_going() || drive.is_going()) {
+        if now.is_some_and(|now| !now.is_being_removed() || drive.is_being_removed()) {
             continue;
         }
         let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());

@@ -8,7 +8,7 @@ use iodyno_model::{
 use super::{Checks, Reservation, Rule, Tally, qualify};
 use crate::measured::metric;
 use crate::rule_context::RuleContext;
-use crate::tail::tail_of;
+use crate::tail::quantile_of_result;
 
 /// Confidence level of the p99's interval.
 const LEVEL: f64 = 0.95;
@@ -83,7 +83,7 @@ fn said(width: f64) -> String {
 /// are too few I/Os.
 fn p99_width(of: &Measurement) -> Option<f64> {
     let width = |result: &DirectionResult| {
-        tail_of(result, LatencyKind::Total, 99.0, LEVEL)
+        quantile_of_result(result, LatencyKind::Total, 99.0, LEVEL)
             .map_or(f64::INFINITY, |p99| p99.relative_half_width())
     };
     let stamped = of.total.iter().filter(|result| result.latency.count() > 0);

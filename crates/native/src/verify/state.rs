@@ -9,7 +9,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 use iodyno_job::{Job, Operation, VerifyPolicy};
 use iodyno_model::Direction;
 
@@ -208,7 +208,7 @@ impl WriteTracker {
         let in_flight = self.writes.iter().copied().filter(|number| *number != NONE).collect();
         let path = path(job, &self.folder);
         let mut file =
-            iodyno_files::create(&path, NamedBy::Iodyno).map_err(|error| error.to_string())?;
+            iodyno_files::create(&path, NameOrigin::Iodyno).map_err(|error| error.to_string())?;
         let written = file.write_all(&VerifyState { writes, in_flight, failed }.to_bytes(job));
         let saved = written.and_then(|()| file.sync_all());
         saved.map_err(|error| format!("{}: {error}", path.display()))

@@ -43,7 +43,7 @@ pub struct ModelDocument {
 impl ModelDocument {
     /// Combines the comparison with the gaps of its trace.
     pub fn new(likeness: ModelLikeness, trace: &TraceSummary) -> Self {
-        let misses = crate::text::model_misses(&likeness);
+        let misses = crate::text::model_differences(&likeness);
         let TraceSummary { lost, damaged, is_cut, .. } = *trace;
         Self { schema: "iodyno.trace-model/1".into(), likeness, misses, lost, damaged, is_cut }
     }

@@ -42,7 +42,7 @@ pub fn export_trace<R: BufRead>(trace: &mut Reader<R>, to: impl Write + Send) ->
         Get::Text(_) => (*name, ColumnType::Text),
     });
     let mut file = table(to, "trace", columns)?;
-    while let Some(chunk) = trace.next_sound_chunk()? {
+    while let Some(chunk) = trace.next_undamaged_chunk()? {
         let mut group = Rows(file.next_row_group()?);
         let (ios, names) = (chunk.ios.iter(), trace.names());
         for (_, get) in &COLUMNS {

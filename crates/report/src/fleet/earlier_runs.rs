@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use iodyno_judge::unlike_equals;
+use iodyno_judge::compare_with_peers;
 use iodyno_model::Estimate;
 use iodyno_stats::two_sample::median;
 
@@ -80,7 +80,7 @@ impl EarlierRuns {
         for (step, known) in steps {
             let changes: Vec<Estimate> =
                 known.iter().map(|(_, now, before)| now.scaled(1.0 / before.value)).collect();
-            let found = unlike_equals(step.metric, &changes);
+            let found = compare_with_peers(step.metric, &changes);
             unlike.extend(known.into_iter().zip(found).filter_map(|((at, now, before), found)| {
                 let Earlier { value, runs, since_ns } = before;
                 Some((

@@ -11,11 +11,11 @@ pub use common_traits::CommonTrait;
 pub use drive::{Against, DriveKind, FleetClass, FleetDrive, Outlier, Traits};
 pub use host_run::HostRun;
 pub use node_run::{LoadKey, Moment, NodeRun};
-pub use together::{LoadTogether, Rates, Together, together};
+pub use together::{GroupLoad, Rates, Together, together};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use iodyno_judge::{FALSE_DISCOVERIES, unlike_equals};
+use iodyno_judge::{FALSE_DISCOVERY_RATE, compare_with_peers};
 use iodyno_model::{Estimate, RunRecord, Verdict};
 use iodyno_stats::benjamini_hochberg;
 
@@ -51,7 +51,7 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
 /// A figure is an outlier if at least three drives of the class (model, firmware, capacity) were
 /// measured by the same step (name and workload), and it is more than 10 % worse than their median
 /// with disjoint intervals. From eight drives on the test is robust and shared by the whole fleet:
-/// at most 1 % of the drives named are wrong ([`FALSE_DISCOVERIES`]), and 5 % worse suffices. A
+/// at most 1 % of the drives named are wrong ([`FALSE_DISCOVERY_RATE`]), and 5 % worse suffices. A
 /// figure that fell more than those of the class, relative to the drive's own earlier runs, is one
 /// too. INVALID measurements are ignored.
 pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
@@ -198,7 +198,7 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Earl
         }
         for (step, all) in steps {
             let estimates: Vec<Estimate> = all.iter().map(|(_, estimate)| *estimate).collect();
-            let unlike = unlike_equals(step.metric, &estimates);
+            let unlike = compare_with_peers(step.metric, &estimates);
             for ((at, estimate), unlike) in all.iter().zip(unlike) {
                 let Some(unlike) = unlike else { continue };
                 let (measurement, metric) = (step.measurement.clone(), step.metric);
@@ -212,7 +212,7 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Earl
     }
     let sure = significant(&compared);
     for ((place, at, mut outlier), is_sure) in compared.into_iter().zip(sure) {
-        outlier.unlike.verdict = outlier.unlike.verdict_where(outlier.metric, is_sure);
+        outlier.unlike.verdict = outlier.unlike.fleet_verdict(outlier.metric, is_sure);
         if outlier.unlike.verdict != Verdict::Pass {
             classes[place].1[at].0.outliers.push(outlier);
         }
@@ -232,7 +232,7 @@ fn significant(compared: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
     }
     let chances: Vec<f64> = of_drive.values().map(|(least, count)| least * count).collect();
     let shares = benjamini_hochberg(&chances);
-    let found = chances.iter().zip(shares).filter(|(_, share)| *share <= FALSE_DISCOVERIES);
+    let found = chances.iter().zip(shares).filter(|(_, share)| *share <= FALSE_DISCOVERY_RATE);
     let most = found.map(|(chance, _)| *chance).fold(f64::NEG_INFINITY, f64::max);
     let is_sure = |(place, at, of): &(usize, usize, Outlier)| {
         let (_, count) = of_drive.get(&(*place, *at))?;

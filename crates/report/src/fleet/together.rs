@@ -20,12 +20,12 @@ pub struct Together {
     /// Largest error of their clocks, ns; `None`: unknown for one of them.
     pub clock_error_ns: Option<u64>,
     /// Loads in the order measured.
-    pub loads: Vec<LoadTogether>,
+    pub loads: Vec<GroupLoad>,
 }
 
 /// One load on all nodes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LoadTogether {
+pub struct GroupLoad {
     /// Name of the load.
     pub of: LoadKey,
     /// The target, if the same on all nodes; `None` if names differ or there are several.
@@ -99,7 +99,7 @@ fn missing(nodes: &[NodeRun]) -> Vec<u32> {
     (0..count).filter(|rank| !there.contains(rank)).take(MOST_MISSING).collect()
 }
 
-fn of_load(of: &LoadKey, all: &[(usize, &Load)]) -> LoadTogether {
+fn of_load(of: &LoadKey, all: &[(usize, &Load)]) -> GroupLoad {
     let loads = || all.iter().map(|(_, load)| *load);
     let from =
         |first: fn(i64, i64) -> i64| loads().map(|load| load.at(load.measured_ns.0)).reduce(first);
@@ -113,7 +113,7 @@ fn of_load(of: &LoadKey, all: &[(usize, &Load)]) -> LoadTogether {
     let is_known = loads().all(|load| !load.seconds.is_empty());
     let common = span(from(i64::max), to(i64::min)).filter(|(from, to)| is_known && from < to);
     let (first, last) = span(from(i64::min), to(i64::max)).unwrap_or_default();
-    LoadTogether {
+    GroupLoad {
         of: of.clone(),
         target: targets.first().filter(|_| targets.len() == 1).map(|one| (*one).clone()),
         nodes: all.iter().map(|(node, _)| node).collect::<BTreeSet<_>>().len(),

@@ -1,7 +1,7 @@
 //! Answers to the question that a run was made for (`iodyno explain`).
 
 use iodyno_judge::ClaimBook;
-use iodyno_judge::limiter::{Explanation, explain_stored, is_of_question};
+use iodyno_judge::limiter::{Explanation, explain_stored, is_explain_run};
 use iodyno_model::RunRecord;
 
 use super::table::{Cell, Table};
@@ -23,7 +23,7 @@ pub(super) struct ExplainedView {
 impl ExplainedView {
     /// Returns the answers of a run made for `explain`; empty for other runs.
     pub(super) fn all(record: &RunRecord, claims: &ClaimBook) -> Vec<Self> {
-        if !is_of_question(record) {
+        if !is_explain_run(record) {
             return Vec::new();
         }
         explain_stored(&[record], claims).iter().map(Self::new).collect()

@@ -5,7 +5,7 @@ use iodyno_figure::{
     Axis, Content, Figure, Form, Kind, Metric as Drawn, Panel, Point, Quantity, Request, Scale,
     Series, Source, figure, suggested,
 };
-use iodyno_judge::limiter::is_of_question;
+use iodyno_judge::limiter::is_explain_run;
 use iodyno_model::{
     Assessment, JudgedMeasurement, Metric, RunRecord, Validity, Verdict, add_missing,
 };
@@ -43,7 +43,7 @@ pub(super) struct AttentionView {
 /// and for a run of `explain`, which has an answer instead.
 pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
-    record.host().filter(|_| !is_of_question(record))?;
+    record.host().filter(|_| !is_explain_run(record))?;
     if replayed(record).is_some() {
         let ((label, ink), clause) = clause_of_rows(record, assessment, &[]);
         return Some((Cell::mark(label, ink), clause));
@@ -102,7 +102,7 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
         }
         match record.measurements.is_empty() {
             true => of(Kind::Topology, None),
-            false if is_of_question(record) => of(Kind::Compare, Some(Drawn::Iops)),
+            false if is_explain_run(record) => of(Kind::Compare, Some(Drawn::Iops)),
             false => of(suggested(&[], &sources), None),
         }
     })?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
-use iodyno_judge::limiter::is_of_question;
+use iodyno_judge::limiter::is_explain_run;
 use iodyno_judge::{ClaimBook, Index};
 use iodyno_model::{
     BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunRecord, shell_word,
@@ -188,7 +188,7 @@ impl RunView {
             attention: lead::attention(record, assessment),
             lead,
             contents: Vec::new(),
-            unfolded: glance.is_none() && !is_of_question(record),
+            unfolded: glance.is_none() && !is_explain_run(record),
             glance,
             settings: FitDocument::of(record, assessment).map_or_else(Vec::new, settings),
             facts: facts(record),

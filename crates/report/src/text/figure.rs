@@ -1,7 +1,7 @@
 //! Formats figures with as many digits as their interval supports.
 
 use iodyno_model::figures::{
-    Unit, decimals_for, rounded, rounded_up, with_interval, without_interval,
+    Unit, decimals_for_digits, rounded, rounded_up, with_interval, without_interval,
 };
 use iodyno_model::{
     DirectionResult, Estimate, LatencyKind, Metric, Spread, WIDTH_NOT_KNOWN, format_count,
@@ -26,7 +26,7 @@ pub(crate) use iodyno_model::figures::format_estimate as estimated;
 
 /// IOPS with their interval, without the unit, for a column: `982k ± 3k`.
 pub(crate) fn iops(estimate: &Estimate) -> String {
-    with_interval(estimate, Unit::iops_unnamed(estimate.value))
+    with_interval(estimate, Unit::iops_without_unit(estimate.value))
 }
 
 /// Estimate without its interval, in as many digits as that supports.
@@ -83,10 +83,10 @@ pub(super) fn percentile(percentile: &Percentile) -> String {
 pub(crate) fn percentile_value(percentile: &Percentile) -> String {
     let value = percentile.value_ns as f64;
     let unit = Unit::of(Metric::LatencyMean, value);
-    let decimals = decimals_for(value / unit.divisor, 3);
+    let decimals = decimals_for_digits(value / unit.divisor, 3);
     let digits = |ns: f64| rounded(ns / unit.divisor, decimals);
     let shown = digits(value);
-    if percentile.is_hardly_known() {
+    if percentile.is_too_wide() {
         return format!("{shown} {} {WIDTH_NOT_KNOWN}", unit.unit);
     }
     let bounds = percentile.bounds_ns.filter(|_| percentile.is_spread());

@@ -61,7 +61,7 @@ fn features(likeness: &ModelLikeness) -> Vec<Feature> {
 }
 
 /// Names of the features in which a model differs too much from its trace.
-pub fn model_misses(likeness: &ModelLikeness) -> Vec<String> {
+pub fn model_differences(likeness: &ModelLikeness) -> Vec<String> {
     features(likeness).into_iter().filter(|one| one.differs).map(|one| one.name).collect()
 }
 
@@ -74,7 +74,7 @@ pub fn model_text(
     style: &Style,
 ) -> String {
     let ios = likeness.trace.ios;
-    let misses = model_misses(likeness);
+    let misses = model_differences(likeness);
     let verdict = match &misses[..] {
         [] => "The model matches the trace".to_owned(),
         misses => format!("The model misses: {}", misses.join(", ")),
@@ -106,7 +106,7 @@ pub fn model_text(
 }
 
 /// p99 with job options in place of the trace, next to the trace's.
-pub fn options_words(likeness: &ModelLikeness) -> String {
+pub fn options_p99_sentence(likeness: &ModelLikeness) -> String {
     let (trace, options) = (likeness.trace.simulated_p99_ns, likeness.options_p99_ns);
     format!(
         "p99 on a simulated drive: {} with options, {} with the trace",
@@ -164,7 +164,7 @@ mod tests {
         let note = "7 events lost in the recording: I/Os are missing, also in the model\n";
         assert!(lossy.ends_with(note), "{lossy}");
         assert_eq!(
-            options_words(&likeness),
+            options_p99_sentence(&likeness),
             "p99 on a simulated drive: 200 us with options, 900 us with the trace"
         );
     }

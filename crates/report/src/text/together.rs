@@ -9,7 +9,7 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, first_line, listed};
-use crate::fleet::{LoadTogether, Rates, Together};
+use crate::fleet::{GroupLoad, Rates, Together};
 use crate::percentiles::percentiles;
 
 /// Percentiles over all nodes.
@@ -20,7 +20,7 @@ const MOST_MISSING: usize = 8;
 /// For each agreed start: the nodes, their start spread, and a table of loads: rates while all
 /// nodes were measuring, rates up to the last end, and percentiles of all latencies. Lines are at
 /// most `style.width` long.
-pub fn together_text(all: &[Together], style: &Style) -> String {
+pub fn node_groups_text(all: &[Together], style: &Style) -> String {
     if all.is_empty() {
         return "No run had an agreed start: iodyno accept --start-at TIME sets one.\n".into();
     }
@@ -76,7 +76,7 @@ fn heading(of: &Together) -> Vec<String> {
     items
 }
 
-fn row(of: &Together, load: &LoadTogether) -> Vec<GridCell> {
+fn row(of: &Together, load: &GroupLoad) -> Vec<GridCell> {
     let duration = |ns: u64| format_duration_ns(ns as f64);
     let rates = |rates: Option<Rates>| match rates {
         Some(of) => [
@@ -102,7 +102,7 @@ fn row(of: &Together, load: &LoadTogether) -> Vec<GridCell> {
 }
 
 /// `rand-read nvme0n1`, and the direction if its `rw` has several.
-fn name(load: &LoadTogether) -> String {
+fn name(load: &GroupLoad) -> String {
     let direction = load
         .of
         .rw

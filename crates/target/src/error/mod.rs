@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 pub(crate) use self::next_step::RANDOM_SOURCE;
-pub use self::next_step::{as_root, typed_words};
+pub use self::next_step::{as_root, command_words};
 use crate::BlindSpot;
 use crate::contents::Lost;
 
@@ -324,7 +324,7 @@ impl TargetError {
     }
 
     /// True if the drive is at fault and not the name: left to the rules to judge.
-    pub const fn is_of_the_drive(&self) -> bool {
+    pub const fn is_drive_fault(&self) -> bool {
         matches!(
             self,
             Self::Detached { .. } | Self::ControllerNotLive { .. } | Self::NoNamespace { .. }

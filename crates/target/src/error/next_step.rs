@@ -120,13 +120,13 @@ impl TargetError {
 }
 
 /// Returns the words of the command line as typed, the program first; invalid UTF-8 is replaced.
-pub fn typed_words() -> impl Iterator<Item = String> {
+pub fn command_words() -> impl Iterator<Item = String> {
     std::env::args_os().map(|typed| typed.to_string_lossy().into_owned())
 }
 
 /// Returns the command line as typed, to be run as root: `sudo …`, quoted for a shell.
 pub fn as_root() -> String {
-    sudo_line(typed_words())
+    sudo_line(command_words())
 }
 
 /// Returns the command line prefixed by sudo. A bare program name becomes the path of the program,

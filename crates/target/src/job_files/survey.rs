@@ -14,7 +14,9 @@ use rustix::fs::{Dev, Mode, OFlags};
 use super::{BUFFERED, FilePlan, Fill, mark, shown};
 use crate::guard::{Guard, names_file};
 use crate::target::PathTarget;
-use crate::{Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_anywhere};
+use crate::{
+    Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_even_in_memory,
+};
 use iodyno_files::open_folder;
 
 /// A checked file of a plan: it can be laid out, and is unchanged so far.
@@ -132,7 +134,7 @@ fn check_file(
     // With a `/` it is a path and never a device's kernel name.
     let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
     let Some(path) = absolute.to_str() else { return Err(not_text(&plan.path)) };
-    let target = match resolve_anywhere(host, path)?.pop() {
+    let target = match resolve_even_in_memory(host, path)?.pop() {
         Some(Target::File(file)) => file,
         other => {
             let what = match other {

@@ -1,6 +1,6 @@
 //! Builds Format NVM, Sanitize and Set Features commands as specified.
 
-use iodyno_host::FormatInUse;
+use iodyno_host::NamespaceFormat;
 
 /// An admin command without data. Only [`Command::format`], [`Command::sanitize`] and
 /// [`Command::write_cache`] build one.
@@ -50,7 +50,7 @@ const PURGE_TIMEOUT_MS: u32 = 12 * 3600 * 1000;
 impl Command {
     /// Format NVM (Base Specification 2.0, figures 332 and 333) of one namespace, which keeps its
     /// format.
-    pub(crate) fn format(nsid: u32, as_is: FormatInUse, erase: SecureErase) -> Self {
+    pub(crate) fn format(nsid: u32, as_is: NamespaceFormat, erase: SecureErase) -> Self {
         let index = u32::from(as_is.index);
         let dword_10 = index & 0xf
             | u32::from(as_is.metadata_inline) << 4
@@ -111,7 +111,7 @@ mod tests {
             erase in 0_u32..3,
         ) {
             let ses = [SecureErase::None, SecureErase::UserData, SecureErase::Cryptographic];
-            let as_is = FormatInUse { index, metadata_inline, protection, protection_first };
+            let as_is = NamespaceFormat { index, metadata_inline, protection, protection_first };
             let command = Command::format(nsid, as_is, ses[erase as usize]);
             let bits = |low: u32, count: u32| command.dword_10 >> low & ((1 << count) - 1);
             prop_assert_eq!((command.opcode, command.nsid), (0x80, nsid));

@@ -73,8 +73,8 @@ impl<'h> Reach<'h> {
         };
         // A secure erase sets the format of the namespace as well.
         let of_all = sanitize.is_some()
-            || support.format_is_of_all
-            || support.erase_is_of_all && erase != SecureErase::None;
+            || support.formats_all_namespaces
+            || support.erases_all_namespaces && erase != SecureErase::None;
         let namespaces = affected_namespaces(host, drive, own, of_all);
         if of_all {
             verify_all_visible(source, name, drive, &support, &namespaces)?;

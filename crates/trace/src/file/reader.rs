@@ -101,7 +101,7 @@ impl<R: BufRead> Reader<R> {
 
     /// Skips chunks whose last I/O is older than `from_ns` without unpacking them. I/Os of a model
     /// depend on earlier ones, so none of it is skipped.
-    pub const fn leave_out_before(&mut self, from_ns: u64) {
+    pub const fn skip_before(&mut self, from_ns: u64) {
         self.from_ns = from_ns;
     }
 
@@ -161,7 +161,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// A system call failed.
-    pub fn next_sound_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
+    pub fn next_undamaged_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
         loop {
             match self.next_chunk() {
                 Err(TraceError::Damaged { .. }) => {}

@@ -253,7 +253,7 @@ fn chunks_before_a_time_are_not_unpacked() {
     bytes[at..at + block.len()].copy_from_slice(&block);
     let read = |from_ns| {
         let mut reader = Reader::new(Cursor::new(&bytes)).unwrap();
-        reader.leave_out_before(from_ns);
+        reader.skip_before(from_ns);
         let (mut times, mut damaged) = (Vec::new(), 0);
         loop {
             match reader.next_chunk() {
@@ -280,7 +280,7 @@ fn damage_is_counted_and_a_missing_end_is_known() {
     let found = |bytes: &[u8]| {
         let mut reader = Reader::new(bytes).unwrap();
         let mut ios = 0;
-        while let Some(chunk) = reader.next_sound_chunk().unwrap() {
+        while let Some(chunk) = reader.next_undamaged_chunk().unwrap() {
             assert!(!reader.is_cut());
             ios += chunk.ios.len();
         }

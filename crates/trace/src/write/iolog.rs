@@ -14,7 +14,7 @@ pub fn iolog<R: BufRead>(trace: &mut Reader<R>, to: &mut impl Write) -> Result<u
     writeln!(to, "fio version 3 iolog")?;
     let mut files: Vec<String> = Vec::new();
     let (mut left_out, mut last_us) = (0, 0);
-    while let Some(chunk) = trace.next_sound_chunk()? {
+    while let Some(chunk) = trace.next_undamaged_chunk()? {
         let names = trace.names();
         for io in &chunk.ios {
             let us = io.at_ns / 1000;

@@ -19,7 +19,7 @@ fn trace() -> Vec<u8> {
 fn ios(bytes: &[u8]) -> Vec<(Io, String)> {
     let mut reader = Reader::new(Cursor::new(bytes)).unwrap();
     let mut all = Vec::new();
-    while let Some(chunk) = reader.next_sound_chunk().unwrap() {
+    while let Some(chunk) = reader.next_undamaged_chunk().unwrap() {
         let name = |io: &Io| reader.names().devices()[usize::from(io.device)].name.clone();
         all.extend(chunk.ios.iter().map(|io| (Io { device: 0, ..*io }, name(io))));
     }

@@ -2,7 +2,7 @@
 
 use iodyno_load::{DirectionInterval, Interval, JobInterval, JobReport};
 use iodyno_model::{CpuUse, Histogram, Host};
-use iodyno_target::{ReadClearance, resolve_anywhere};
+use iodyno_target::{ReadClearance, resolve_even_in_memory};
 
 use super::*;
 use crate::phase::PhaseJob;
@@ -14,7 +14,7 @@ fn cleared() -> (tempfile::NamedTempFile, ReadClearance) {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(1 << 20).unwrap();
     let path = file.path().to_str().unwrap();
-    let found = resolve_anywhere(&Host::default(), path).unwrap().remove(0);
+    let found = resolve_even_in_memory(&Host::default(), path).unwrap().remove(0);
     let clearance = found.clear_for_reading().unwrap();
     (file, clearance)
 }

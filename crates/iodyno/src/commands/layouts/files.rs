@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use iodyno_campaign::OnFiles;
+use iodyno_campaign::LoopFiles;
 use iodyno_host::Depth;
 use iodyno_target::Permission;
 
@@ -11,7 +11,7 @@ use crate::commands::setup::Setup;
 
 /// Files in the current directory, and the loop devices over them.
 pub(crate) struct Files {
-    made: OnFiles,
+    made: LoopFiles,
     /// Names of the loop devices.
     pub(crate) drives: Vec<String>,
 }
@@ -23,7 +23,7 @@ impl Files {
     /// Creates the files, each of `size_bytes`, and their loop devices.
     pub(crate) fn make(setup: &mut Setup, size_bytes: u64) -> Result<Self> {
         let directory = PathBuf::from(".").canonicalize()?;
-        let made = OnFiles::make(&mut setup.store, &directory, COUNT, size_bytes)?;
+        let made = LoopFiles::make(&mut setup.store, &directory, COUNT, size_bytes)?;
         setup.refresh_host(Depth::Full);
         let drives = made.devices().iter().map(|device| device.trim_start_matches("/dev/").into());
         Ok(Self { drives: drives.collect(), made })

@@ -13,7 +13,7 @@ use iodyno_judge::layouts::Layouts as Comparison;
 use iodyno_layout::{Layout, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState, add_missing, shell_word};
 use iodyno_store::StoreError;
-use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
+use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unmatched_permissions};
 
 use crate::arguments::Layouts;
 use crate::commands::free_name;
@@ -233,7 +233,7 @@ impl Allowed {
             .iter()
             .map(|target| target.clear_for_writing(host, permission))
             .collect::<Result<Vec<_>, _>>()?;
-        if let Some(word) = unused_allowances(permission, &cleared).into_iter().next() {
+        if let Some(word) = unmatched_permissions(permission, &cleared).into_iter().next() {
             return Err(CampaignError::UnusedAllowance(word).into());
         }
         let of =

@@ -12,7 +12,7 @@ pub(crate) const FIO: &str = iodyno_fio::out::SHAPE;
 
 /// Environment variable set for child processes that must be the real fio: an iodyno named `fio`
 /// then does not pass for it.
-pub(crate) const WANTS_FIO: &str = iodyno_fio::WANTS_FIO;
+pub(crate) const FIO_PROBE_ENV: &str = iodyno_fio::FIO_PROBE_ENV;
 
 /// Program that `run` acts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

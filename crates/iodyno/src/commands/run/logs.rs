@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use iodyno_files::{FileError, NamedBy};
+use iodyno_files::{FileError, NameOrigin};
 use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
 use iodyno_job::script::Script;
 use iodyno_job::{BlockSize, Logs};
@@ -132,7 +132,7 @@ impl LogFiles {
         let of_jobs = of_jobs.flat_map(|logs| KINDS.into_iter().filter_map(|kind| logs.path(kind)));
         let aggregate = self.aggregate.iter().flat_map(AggregateLog::paths);
         for path in of_jobs.chain(aggregate) {
-            iodyno_files::look(&path, NamedBy::Iodyno)?;
+            iodyno_files::look(&path, NameOrigin::Iodyno)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use iodyno_files::NamedBy;
+use iodyno_files::NameOrigin;
 use iodyno_fio::out::{
     CpuIdleness, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
 };
@@ -121,7 +121,7 @@ impl<'a> Output<'a> {
 
 /// Appends `text` to a file.
 fn append(path: &str, text: &str) -> Result<()> {
-    let mut file = iodyno_files::append(Path::new(path), NamedBy::User)?;
+    let mut file = iodyno_files::append(Path::new(path), NameOrigin::User)?;
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {path}"))
 }
 

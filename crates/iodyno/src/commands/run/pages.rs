@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use iodyno_job::syntax::Page;
 use iodyno_job::{IoEngine, Job, Kind, OptionSpec, Support, options};
 
-use super::face::{FIO, WANTS_FIO};
+use super::face::{FIO, FIO_PROBE_ENV};
 use super::idleness;
 use crate::context::Usage;
 use crate::terminal;
@@ -24,7 +24,7 @@ pub(super) fn show(page: &Page) -> Result<u8> {
             inflated.with_context(|| format!("cannot inflate {path}"))?;
             return Ok(0);
         }
-        Page::Version if std::env::var_os(WANTS_FIO).is_some() => {
+        Page::Version if std::env::var_os(FIO_PROBE_ENV).is_some() => {
             concat!("iodyno ", env!("CARGO_PKG_VERSION"), "\n").to_owned()
         }
         Page::Version => format!("{FIO}\n"),

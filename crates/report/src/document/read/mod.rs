@@ -89,12 +89,12 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
     let Plan { kind, name, toml, rounds } = plan;
     let (kind, rounds) = match kind {
         Some(kind) => (kind, rounds),
-        None => RunKind::of_earlier(&name, &toml),
+        None => RunKind::from_earlier_version(&name, &toml),
     };
     let read = |one| {
         let mut of = measurement::measurement(one, first)?;
         if of.purpose.is_measure() {
-            of.purpose = Purpose::of_earlier(kind, &of);
+            of.purpose = Purpose::from_earlier_version(kind, &of);
         }
         Ok(of)
     };

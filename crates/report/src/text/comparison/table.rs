@@ -196,7 +196,7 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
     let text = match (detail, metric(figure.quantity)) {
         // The row is already labelled IOPS.
         (Detail::Values, Metric::Iops) => {
-            without_interval(estimate, Unit::iops_unnamed(estimate.value))
+            without_interval(estimate, Unit::iops_without_unit(estimate.value))
         }
         (Detail::Values, metric) => bare(metric, estimate),
         (_, metric) => estimated(metric, estimate),
