@@ -4,14 +4,13 @@ use configparser::ini::Ini;
 use iodyno_campaign::{Order, PlanError, Study};
 
 /// fio's option names for those of bench-fio (`defaultsettings.py`, `map_settings_to_fio`).
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 6] = [
     ("mode", "rw"),
     ("engine", "ioengine"),
     ("block_size", "bs"),
     ("ss", "steadystate"),
     ("ss_dur", "steadystate_duration"),
     ("ss_ramp", "steadystate_ramp_time"),
-    ("loginterval", "log_avg_msec"),
 ];
 
 /// bench-fio's defaults (from the same file).

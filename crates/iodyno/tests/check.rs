@@ -190,6 +190,16 @@ fn send(pid: u32, signal: &str) {
 }
 
 #[test]
+fn the_command_that_reads_a_captured_machine_can_be_pasted() {
+    let world = World::new();
+    let capture = world.path("my machine.json");
+    let captured = world.run(&["capture", capture.to_str().unwrap()]);
+    status(&captured, 0);
+    let quoted = format!("`iodyno --sysroot '{}' list`", capture.display());
+    assert!(text(&captured.stderr).contains(&quoted), "{}", text(&captured.stderr));
+}
+
+#[test]
 fn a_captured_machine_is_read_like_a_live_one() {
     let world = World::new();
     let capture = world.path("machine.json");

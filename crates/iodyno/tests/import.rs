@@ -122,6 +122,39 @@ fn what_cannot_be_read_is_told_and_the_rest_is_imported() {
     assert!(none.stdout.is_empty());
 }
 
+fn study(name: &str) -> String {
+    format!("{}/tests/studies/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_stated_name_that_nothing_is_known_of_is_reported() {
+    let world = World::new();
+    let output = world.run(&["import", "--model", "Foo Bar 1TB", &study("hba.md")]);
+    status(&output, 4);
+    let said = text(&output.stderr);
+    assert!(said.contains("no data sheet is of the drive `Foo Bar 1TB`"), "{said}");
+}
+
+#[test]
+fn a_joined_run_has_the_stated_machine_of_all_its_results() {
+    let world = World::new();
+    let (stripe, card) = (study("p4510.txt"), study("hba.md"));
+    let words = ["import", "--run-name", "both", "--model", "970 EVO 500GB", &stripe, &card];
+    status(&world.run(&words), 0);
+    let document = json(&world, &["show", "both", "--json"]);
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one["name"].to_string()).collect()
+    };
+    let blocks = names(&document["host"]["blocks"]);
+    let last = "\"drive10\"".to_owned();
+    assert!(blocks.contains(&last) && blocks.len() == 11, "ten drives and a stripe: {blocks:?}");
+    assert_eq!(document["measurements"].as_array().unwrap().len(), 8);
+    // Drives behind links of two generations.
+    let several = world.run(&["import", "--run-name", "links", &study("970-evo.toml")]);
+    status(&several, 2);
+    assert!(text(&several.stderr).contains("one machine"), "{}", text(&several.stderr));
+}
+
 #[test]
 fn a_failed_measurement_is_imported_as_failed() {
     let world = World::new();

@@ -68,8 +68,14 @@ fn what_is_measured_is_served_and_nothing_else() {
     // the end then gets the last figures.
     let address = at.to_owned();
     let page = std::thread::spawn(move || get(&address, "/end"));
+    let address = at.to_owned();
+    let head = std::thread::spawn(move || {
+        ask(&address, &format!("HEAD /end HTTP/1.1\r\nHost: {address}\r\n\r\n"))
+    });
     let stream = get(at, "/stream");
     let last = page.join().unwrap();
+    let head = head.join().unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     let last = json(last.split_once("\r\n\r\n").unwrap().1.as_bytes());
     assert!(last["is_over"] == true && last["state"] == "done", "{last}");
     assert_eq!(last["done"].as_array().unwrap().len(), 2, "reads and writes: {last}");

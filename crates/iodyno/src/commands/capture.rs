@@ -1,6 +1,7 @@
 //! `iodyno capture`: writes this machine's description into a folder or file.
 
 use anyhow::Result;
+use iodyno_model::shell_word;
 
 use crate::arguments::Capture;
 use crate::context::{Context, Usage};
@@ -15,8 +16,8 @@ pub(crate) fn run(context: &Context, arguments: &Capture) -> Result<u8> {
     iodyno_host::capture(context.source()?.as_ref(), directory, arguments.mask_serials)?;
     if !context.quiet {
         terminal::note(&format!(
-            "written; `iodyno --sysroot {0} list` reads it",
-            directory.display()
+            "written; `iodyno --sysroot {} list` reads it",
+            shell_word(&directory.display().to_string())
         ));
     }
     Ok(0)

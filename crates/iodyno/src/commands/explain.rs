@@ -8,7 +8,9 @@ use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{EarlierHeadroom, Host, Origin, RunRecord, RunState, Validity, shell_word};
+use iodyno_model::{
+    EarlierHeadroom, Host, Origin, RunRecord, RunState, Validity, add_missing, shell_word,
+};
 use iodyno_native::{CommandPolicy, NativeGenerator};
 use iodyno_report::document::explain_document;
 use iodyno_report::text::{
@@ -201,8 +203,9 @@ fn print(
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
-    let mut follows: Vec<String> = earlier.iter().map(headroom_line).collect();
-    follows.dedup();
+    // Several records of the same drives have the same lines.
+    let mut follows: Vec<String> = Vec::new();
+    add_missing(&mut follows, earlier.iter().map(headroom_line));
     let text = match more {
         None => {
             let texts = explained.iter().map(|one| explain_text(one, &style));

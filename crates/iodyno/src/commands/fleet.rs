@@ -15,11 +15,9 @@ use iodyno_report::text::{Style, fleet_text, node_groups_text};
 use crate::arguments::{DataSheets, Fleet, FleetFormat, Table};
 use crate::commands::rejudge;
 use crate::context::{Context, Usage, read};
-use crate::push::{DestinationRef, Document, MAX_DOCUMENT_BYTES};
+use crate::push::{DestinationRef, Document, MAX_DOCUMENT_BYTES, MAX_DOCUMENTS};
 use crate::{inputs, terminal};
 
-/// Maximum number of files read below a folder.
-const MAX_FILES: usize = 100_000;
 /// Maximum depth of folders.
 const MAX_DEPTH: usize = 8;
 
@@ -108,6 +106,8 @@ fn load_folder<T: FromDocuments>(
 ) -> Result<Vec<T>> {
     let mut files = Vec::new();
     documents_below(folder, MAX_DEPTH, &mut files);
+    let are_all = files.len() <= MAX_DOCUMENTS;
+    files.truncate(MAX_DOCUMENTS);
     files.sort();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let share = files.len().div_ceil(workers).max(1);
@@ -123,6 +123,9 @@ fn load_folder<T: FromDocuments>(
     }
     if others.len() == files.len() {
         return load_word(context, &folder.display().to_string(), claims);
+    }
+    if !are_all {
+        note_left_out(context, &folder.display().to_string());
     }
     // Other files are read in full, and errors are printed.
     for file in others {
@@ -179,7 +182,9 @@ fn load_reference<T: FromDocuments>(
         let read = workers.into_iter().filter_map(|worker| worker.join().ok());
         (read.flatten().collect::<Vec<_>>(), ended)
     });
-    ended.map_err(|refused| anyhow!("{}: {}", reference.name(), refused.why))?;
+    if !ended.map_err(|refused| anyhow!("{}: {}", reference.name(), refused.why))? {
+        note_left_out(context, reference.name());
+    }
     let mut runs = Vec::new();
     for one in read {
         match one {
@@ -191,6 +196,14 @@ fn load_reference<T: FromDocuments>(
         }
     }
     Ok(runs)
+}
+
+/// Reports that a place holds more documents than are read.
+fn note_left_out(context: &Context, place: &str) {
+    context.note_unreadable();
+    terminal::note(&format!(
+        "{place}: iodyno read {MAX_DOCUMENTS} documents and left out the rest; name a folder below it"
+    ));
 }
 
 /// The runs of a document with its own verdicts, or judged anew if it was judged by other rules
@@ -206,13 +219,14 @@ fn load_text<T: FromDocuments>(document: &Document, claims: &ClaimBook) -> Resul
     }
 }
 
-/// Collects files that end in `.json`, without links: pushed files could point anywhere.
+/// Collects files that end in `.json`, at most one more than are read, without links: pushed files
+/// could point anywhere.
 fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
         let Ok(kind) = entry.file_type() else { continue };
-        if files.len() >= MAX_FILES {
+        if files.len() > MAX_DOCUMENTS {
             return;
         } else if kind.is_dir() && deep > 0 {
             documents_below(&path, deep - 1, files);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use iodyno_fio::read::Problem;
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Assessment, Host, RunKind, RunRecord, RunState, shell_word};
+use iodyno_model::{Assessment, Host, RunKind, RunRecord, RunState, Stated, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
@@ -16,7 +16,7 @@ use crate::commands::traced::convert;
 use crate::commands::{free_name, judged, rejudge};
 use crate::context::{Context, Usage};
 use crate::inputs::{Loaded, read_all};
-use crate::terminal;
+use crate::{stated, terminal};
 
 /// Maximum number of measurements printed of a run; `show` prints all.
 const SHOWN: usize = 24;
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     let mut found: Vec<Loaded> = Vec::new();
     let mut problems: Vec<Problem> = Vec::new();
     let mut nothing = 0;
-    let stated = arguments.environment.stated();
+    let of_all = arguments.environment.stated();
     for path in &arguments.paths {
         let (mut runs, error) = match read_all(path) {
             Ok(runs) => (runs, None),
@@ -43,13 +43,14 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         if let Some(error) = error {
             terminal::print_error(&error);
         }
-        for one in runs {
-            found.push(one.with_stated(&stated, &claims)?);
-        }
+        found.extend(runs);
     }
     if let Some(name) = &arguments.run_name {
-        found = joined(found, name)?;
+        found = joined(found, name, &of_all)?;
     }
+    let with_stated = found.into_iter().map(|one| one.with_stated(&of_all, &claims));
+    let mut found: Vec<Loaded> = with_stated.collect::<Result<_>>()?;
+    found.iter_mut().for_each(|one| problems.append(&mut one.problems));
     if found.is_empty() {
         terminal::print_problems(context, &problems);
         return Ok(2);
@@ -116,12 +117,29 @@ fn is_empty(record: &RunRecord) -> bool {
     record.measurements.is_empty() && record.snapshots.is_empty()
 }
 
-/// Joins fio's output into one run. iodyno's runs stay separate: each has its own machine and time.
-fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
-    let ours = found.iter().filter(|one| one.record.run.kind != RunKind::Import).count();
+/// Joins fio's output into one run, before the machine that it states is made of `of_all` and of
+/// its own statements. iodyno's runs stay separate: each has its own machine and time.
+fn joined(mut found: Vec<Loaded>, name: &str, of_all: &Stated) -> Result<Vec<Loaded>> {
+    let is_ours =
+        |one: &&Loaded| one.record.run.kind != RunKind::Import || !one.record.snapshots.is_empty();
+    let ours = found.iter().filter(is_ours).count();
     if ours > 0 && found.len() > 1 {
         let text = "--run-name joins fio's output into one run; some of these runs are iodyno's, \
                     which keep their names: import them separately";
+        return Err(Usage(text.into()).into());
+    }
+    if found.iter().any(|one| !one.stated.is_empty()) {
+        for one in &mut found {
+            one.stated.resize(one.record.measurements.len(), Stated::default());
+        }
+    }
+    let machine = |own: &Stated| stated::machine(&stated::completed(own, of_all));
+    let mut machines = found.iter().flat_map(|one| &one.stated).map(machine);
+    if let Some(first) = machines.next()
+        && machines.any(|other| other != first)
+    {
+        let text = "--run-name makes one run of one machine; these results are from several: \
+                    import them without --run-name";
         return Err(Usage(text.into()).into());
     }
     let mut all = found.into_iter();
@@ -140,6 +158,7 @@ fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
             one
         });
         whole.record.measurements.extend(moved);
+        whole.stated.extend(next.stated);
     }
     whole.record.run.targets = targets.into_iter().collect();
     Ok(vec![whole])

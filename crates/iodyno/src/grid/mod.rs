@@ -2,7 +2,7 @@
 
 mod table;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iodyno_campaign::Point;
 use iodyno_model::{EndReason, Measurement, Prediction};
@@ -22,6 +22,8 @@ enum Cell {
 /// A point and its state.
 struct Entry {
     point: Point,
+    /// Resolved directories of its own files, as measurements name them.
+    directories: Vec<PathBuf>,
     cell: Cell,
 }
 
@@ -38,7 +40,16 @@ pub(crate) struct Grid {
 impl Grid {
     /// Creates the grid of `points`, with the results in `measured`.
     pub(crate) fn new(points: &[Point], measured: &[Measurement]) -> Self {
-        let entry = |point: &Point| Entry { point: point.clone(), cell: Cell::Open };
+        let directory =
+            |typed: &String| std::fs::canonicalize(typed).unwrap_or_else(|_| typed.into());
+        let entry = |point: &Point| Entry {
+            point: point.clone(),
+            directories: match point.own_file {
+                true => point.targets.iter().map(directory).collect(),
+                false => Vec::new(),
+            },
+            cell: Cell::Open,
+        };
         let bs = |point: &Point| {
             let mut at = point.at.iter();
             at.find(|(option, _)| option == "bs" || option == "blocksize").map(|(_, bs)| bs.clone())
@@ -107,10 +118,14 @@ impl Grid {
     }
 
     fn find(&self, title: &str, target: &str) -> Option<usize> {
+        // The files of several jobs are shown as `2 targets`.
+        let is_path = target.starts_with('/');
         let is_it = |entry: &Entry| {
             let own = entry.point.targets.iter().map(|target| last_word(target));
+            let mut directories = entry.directories.iter();
             entry.point.title == title
-                && (entry.point.own_file
+                && (entry.point.own_file && !is_path
+                    || directories.any(|directory| Path::new(target).starts_with(directory))
                     || entry.point.place() == target
                     || own.eq(target.split(' ').map(last_word)))
         };
@@ -202,6 +217,27 @@ mod tests {
         assert!(lines[8].ends_with("~512k"), "{lines:?}");
         assert_eq!(lines[9], "0 of 196 points  1 predicted");
         assert_eq!(lines[10], "~ predicted");
+    }
+
+    #[test]
+    fn files_belong_to_the_points_of_their_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        let directories = ["a", "ab"].map(|name| {
+            std::fs::create_dir(path.join(name)).unwrap();
+            path.join(name).display().to_string()
+        });
+        let mut study = Study::preset("file-layout").unwrap();
+        study.targets = directories.iter().rev().cloned().collect();
+        let grid = Grid::new(&study.points(0), &[]);
+        for directory in &directories {
+            for file in [format!("{directory}/new.0.0"), format!("{directory}/x {directory}/y")] {
+                let found = grid.find("new", &file).map(|at| grid.entries[at].point.place());
+                assert_eq!(found.as_ref(), Some(directory), "{file}");
+            }
+        }
+        assert!(grid.find("new", "2 targets").is_some());
+        assert_eq!(grid.find("new", "/elsewhere/new.0.0"), None);
     }
 
     #[test]

@@ -63,8 +63,8 @@ enum Stage {
     Writing(Vec<Arc<[u8]>>, usize, Option<Queue>),
     /// Queue, and the current line with the number of bytes written.
     Streaming(Queue, Option<(Line, usize)>),
-    /// Long poll: answered at the end of the run.
-    Waiting,
+    /// Long poll: answered at the end of the run; true: without a body.
+    Waiting(bool),
     Lingering,
     Closed,
 }
@@ -104,12 +104,16 @@ impl Client {
     }
 
     /// Delays the answer until the end of the run.
-    pub(super) fn wait(&mut self) {
-        self.at = Stage::Waiting;
+    pub(super) fn wait(&mut self, is_head: bool) {
+        self.at = Stage::Waiting(is_head);
     }
 
-    pub(super) const fn is_waiting(&self) -> bool {
-        matches!(self.at, Stage::Waiting)
+    /// Whether the delayed answer is to a HEAD request; `None`: no answer is delayed.
+    pub(super) const fn waits_for_head(&self) -> Option<bool> {
+        match self.at {
+            Stage::Waiting(is_head) => Some(is_head),
+            _ => None,
+        }
     }
 
     /// True if lines or parts of an answer are still to be written.
@@ -136,7 +140,7 @@ impl Client {
             self.at = Stage::Closed;
         }
         let limit = match self.at {
-            Stage::Streaming(..) | Stage::Waiting => Duration::MAX,
+            Stage::Streaming(..) | Stage::Waiting(_) => Duration::MAX,
             Stage::Lingering => LINGER,
             _ => TIMEOUT,
         };
@@ -206,7 +210,7 @@ impl Client {
                 // Detects that the client has disconnected.
                 discard(socket)
             }
-            Stage::Waiting | Stage::Lingering => discard(socket),
+            Stage::Waiting(_) | Stage::Lingering => discard(socket),
             Stage::Closed => Ok(None),
         }
     }

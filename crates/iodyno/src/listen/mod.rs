@@ -202,7 +202,7 @@ impl ServerThread {
                 found("text/html; charset=utf-8", policy, Some(page()))
             }
             "/figures" => found("application/json", String::new(), Some(self.figures())),
-            "/end" => return self.clients[n].wait(),
+            "/end" => return self.clients[n].wait(request.is_head),
             "/metrics" => {
                 let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 let text = self.shared.lock().view.metrics();
@@ -251,11 +251,11 @@ impl ServerThread {
     /// be sent.
     fn send_final_figures(&mut self) -> bool {
         for n in 0..self.clients.len() {
-            if self.clients[n].is_waiting() {
+            if let Some(is_head) = self.clients[n].waits_for_head() {
                 let kind = "application/json";
                 let (headers, body) = (String::new(), Some(self.figures()));
                 let last = Answer { status: "200 OK", kind, headers, body };
-                self.clients[n].answer(&last, false, None);
+                self.clients[n].answer(&last, is_head, None);
                 self.clients[n].advance();
             }
         }

@@ -100,11 +100,12 @@ impl DestinationRef {
         }
     }
 
-    /// Passes every document at the destination to `take`, one after the other.
+    /// Passes every document at the destination to `take`, one after the other; false: there are
+    /// more than [`MAX_DOCUMENTS`](super::MAX_DOCUMENTS).
     pub(crate) fn for_each_document(
         &self,
         take: &mut dyn FnMut(Document),
-    ) -> Result<(), PushError> {
+    ) -> Result<bool, PushError> {
         match self.destination()? {
             Destination::Postgres(url) => postgres::for_each_document(&url, take),
             Destination::S3(url) => s3::for_each_document(&url, take),

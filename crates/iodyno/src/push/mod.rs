@@ -30,6 +30,8 @@ use std::time::Instant;
 
 /// Maximum length of a host's document, bytes: documents of others are untrusted data.
 pub(crate) const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
+/// Maximum number of documents read from one folder or object storage.
+pub(crate) const MAX_DOCUMENTS: usize = 100_000;
 /// Minimum time of an attempt, whatever is left of a deadline.
 #[cfg(any(feature = "postgres", feature = "push"))]
 const MIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);

@@ -11,6 +11,6 @@ pub(super) fn put(_: &str, _: &Upload<'_>) -> Result<(), PushError> {
 }
 
 /// Reports that this build has no object storage.
-pub(super) fn for_each_document(_: &str, _: &mut dyn FnMut(Document)) -> Result<(), PushError> {
+pub(super) fn for_each_document(_: &str, _: &mut dyn FnMut(Document)) -> Result<bool, PushError> {
     Err(PushError::permanent(UNSUPPORTED))
 }

@@ -48,11 +48,12 @@ pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     block_on(within(left.clamp(super::MIN_TIMEOUT, TIMEOUT), work))
 }
 
-/// Passes every document that the role may read to `take`, a few of them in memory at a time.
+/// Passes every document that the role may read to `take`, a few of them in memory at a time;
+/// always true: all were passed.
 pub(super) fn for_each_document(
     url: &str,
     take: &mut dyn FnMut(Document),
-) -> Result<(), PushError> {
+) -> Result<bool, PushError> {
     block_on(async {
         let client = within(TIMEOUT, connect(url)).await?;
         let (mut owner, mut name) = (String::new(), String::new());
@@ -61,7 +62,7 @@ pub(super) fn for_each_document(
                 client.query(AFTER, &[&owner, &name, &PAGE]).await.map_err(|e| refused(&e))
             };
             let rows = within(TIMEOUT, page).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
+            let Some(last) = rows.last() else { return Ok(true) };
             (owner, name) = (last.get(0), last.get(1));
             for row in rows {
                 let name = format!("{}/{}", row.get::<_, &str>(0), row.get::<_, &str>(1));

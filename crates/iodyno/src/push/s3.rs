@@ -8,7 +8,7 @@ use rusty_s3::actions::{ListObjectsV2, S3Action as _};
 use rusty_s3::{Bucket, Credentials, UrlStyle};
 
 use super::http::{get, put_at};
-use super::{Document, MAX_DOCUMENT_BYTES, PushError, Upload};
+use super::{Document, MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, PushError, Upload};
 
 /// Validity of a signature, which is used at once.
 const VALID: Duration = Duration::from_secs(300);
@@ -16,8 +16,6 @@ const VALID: Duration = Duration::from_secs(300);
 const MAX_BYTES: u64 = 1 << 20;
 /// Maximum length of a list of a thousand names, bytes.
 const MAX_LIST_BYTES: u64 = 16 << 20;
-/// Maximum number of documents read.
-const MAX_DOCUMENTS: usize = 100_000;
 
 /// `s3://BUCKET/PREFIX` with credentials.
 struct Place {
@@ -36,11 +34,11 @@ pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     put_at(action.sign(VALID).as_str(), None, upload)
 }
 
-/// Passes every document below the prefix to `take`.
+/// Passes every document below the prefix to `take`; false: there are more than the maximum.
 pub(super) fn for_each_document(
     url: &str,
     take: &mut dyn FnMut(Document),
-) -> Result<(), PushError> {
+) -> Result<bool, PushError> {
     let place = Place::of(url)?;
     let (mut more, mut given): (Option<String>, usize) = (None, 0);
     loop {
@@ -52,8 +50,11 @@ pub(super) fn for_each_document(
         let list = get(action.sign(VALID).as_str(), MAX_LIST_BYTES)?;
         let list = ListObjectsV2::parse_response(&list).map_err(PushError::permanent)?;
         for object in list.contents {
-            if !object.key.ends_with(".json") || given == MAX_DOCUMENTS {
+            if !object.key.ends_with(".json") {
                 continue;
+            }
+            if given == MAX_DOCUMENTS {
+                return Ok(false);
             }
             given += 1;
             let action = place.bucket.get_object(Some(&place.credentials), &object.key);
@@ -62,7 +63,7 @@ pub(super) fn for_each_document(
         }
         more = list.next_continuation_token;
         if more.is_none() {
-            return Ok(());
+            return Ok(true);
         }
     }
 }

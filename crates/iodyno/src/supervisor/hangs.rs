@@ -106,9 +106,9 @@ impl HangDetector {
         let mut hangs: Vec<Hang> =
             self.hangs(|thread| thread.since.elapsed() >= least, measuring).collect();
         let all = hangs.iter().map(Hang::what).collect();
-        let before = std::mem::replace(&mut self.reported, all);
-        hangs.retain(|hang| !before.contains(&hang.what()));
-        hangs.dedup_by_key(|hang| hang.what());
+        let mut known = std::mem::replace(&mut self.reported, all);
+        // Several threads may wait for the same request; their order is arbitrary.
+        hangs.retain(|hang| known.insert(hang.what()));
         hangs
     }
 
@@ -190,6 +190,22 @@ mod tests {
             assert!(of(state).is_none(), "{state}");
         }
         assert!(thread("", None).is_none(), "it has ended meanwhile");
+    }
+
+    #[test]
+    fn a_hang_of_many_threads_is_reported_once() {
+        let mut detector = HangDetector::new(Pid::from_raw(1).unwrap());
+        for n in 0..64 {
+            let program = Pid::from_raw(7 + n % 2);
+            let thread = thread(&status("D (disk sleep)", [40, 2]), program).unwrap();
+            detector.threads.insert(format!("/proc/none/{n}").into(), thread);
+        }
+        let mut told: Vec<String> =
+            detector.unreported(Duration::ZERO, false).iter().map(Hang::what).collect();
+        told.sort();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].ends_with("(process 7)") && told[1].ends_with("(process 8)"), "{told:?}");
+        assert!(detector.unreported(Duration::ZERO, false).is_empty());
     }
 
     #[test]

@@ -77,14 +77,18 @@ fn wait(
             return Ok(None);
         }
         let left = until.saturating_duration_since(Instant::now()).min(CHECK_INTERVAL);
-        match printed.recv_timeout(left) {
-            Ok(bytes) => *took = bytes,
-            // Output is closed, the process is about to end.
-            Err(RecvTimeoutError::Disconnected) => {
-                std::thread::sleep(left.min(CHECK_INTERVAL / 10))
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
+        receive(printed, took, left);
+    }
+}
+
+/// Waits up to `most` for the output. Once that is closed, it only sleeps, so that a caller's loop
+/// does not spin.
+fn receive(printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>, most: Duration) {
+    match printed.recv_timeout(most) {
+        Ok(bytes) => *took = bytes,
+        // The process is about to end.
+        Err(RecvTimeoutError::Disconnected) => std::thread::sleep(most.min(CHECK_INTERVAL / 10)),
+        Err(RecvTimeoutError::Timeout) => {}
     }
 }
 
@@ -99,10 +103,27 @@ fn terminate(child: &mut Child, printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>)
             if child.try_wait()?.is_some() {
                 return Ok(3);
             }
-            if let Ok(bytes) = printed.recv_timeout(CHECK_INTERVAL) {
-                *took = bytes;
-            }
+            receive(printed, took, CHECK_INTERVAL);
         }
     }
     Ok(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_output_is_not_polled_without_a_pause() {
+        let (give, printed) = channel();
+        give.send(b"{}".to_vec()).unwrap();
+        drop(give);
+        let mut took = Vec::new();
+        receive(&printed, &mut took, CHECK_INTERVAL);
+        assert_eq!(took, b"{}");
+        let began = Instant::now();
+        receive(&printed, &mut took, CHECK_INTERVAL);
+        assert!(began.elapsed() >= CHECK_INTERVAL / 10, "{:?}", began.elapsed());
+        assert_eq!(took, b"{}", "what came before is kept");
+    }
 }

@@ -123,10 +123,33 @@ impl<'a> EtaLine<'a> {
         if is_new {
             self.on_line_ns = 0;
         }
-        let break_before =
-            if std::mem::replace(&mut self.width, text.len()) > 0 && is_new { "\n" } else { "" };
-        // Overwrites the rest of a longer line.
-        let width = if break_before.is_empty() { self.width.max(text.len()) } else { 0 };
-        terminal::write(format!("{break_before}{text:width$}\r").as_bytes())
+        let before = std::mem::replace(&mut self.width, text.len());
+        terminal::write(overwriting(&text, before, is_new).as_bytes())
+    }
+}
+
+/// Text that replaces a line of `before` columns by `text`, or follows it on a new line.
+fn overwriting(text: &str, before: usize, is_new: bool) -> String {
+    match is_new && before > 0 {
+        true => format!("\n{text}\r"),
+        // Spaces clear the rest of a longer line.
+        false => format!("{text:before$}\r"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overwriting;
+
+    #[test]
+    fn the_tail_of_a_longer_line_is_cleared() {
+        assert_eq!(
+            overwriting("Jobs: 1", 0, true),
+            "Jobs: 1\r",
+            "nothing is before the first line"
+        );
+        assert_eq!(overwriting("Jobs: 1", 10, false), "Jobs: 1   \r");
+        assert_eq!(overwriting("Jobs: 1", 3, false), "Jobs: 1\r");
+        assert_eq!(overwriting("Jobs: 1", 10, true), "\nJobs: 1\r");
     }
 }
