@@ -68,8 +68,8 @@ impl Entry<'_> {
 pub(crate) fn words(difference: &Difference) -> String {
     let reality = match difference.reality {
         Reality::Real => "real",
-        Reality::NotInTurns => "probably real, not measured in turns",
-        Reality::NotShown => "no more than repetitions differ",
+        Reality::NotInTurns => "probably real, not interleaved",
+        Reality::NotShown => "within run-to-run spread",
         Reality::WithinRounding => "within rounding",
         Reality::SpreadUnknown => "run-to-run spread unknown",
         Reality::Unlike => "unlike workloads",

@@ -10,8 +10,7 @@ pub use crate::paged::{LiveView, PageRun, is_page};
 /// Error: built without pages.
 #[derive(Debug, Error)]
 #[error(
-    "this iodyno was built without pages (Cargo feature \"page\"); take the run to one that has \
-     them: iodyno runs export RUN > run.json, and there iodyno report run.json"
+    "this iodyno was built without pages (Cargo feature \"page\"); use a build with pages: iodyno runs export RUN > run.json, then there iodyno report run.json"
 )]
 pub struct PageError;
 

@@ -235,7 +235,7 @@ fn several_runs_have_a_table_and_sections() {
         "results/fio.txt:12: the line ends early",
         "href=\"#run-2\"",
         "id=\"run-2\"",
-        "As it was printed: nothing is known of its spread.",
+        "As printed; its spread is not known.",
         "No NVMe drive on this machine",
         "2 of 13 measurements (blocks-not-written)",
     ] {

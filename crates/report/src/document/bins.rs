@@ -65,7 +65,7 @@ fn deserialize_bins<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)
     let adds_up = bins.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count)).is_some();
     match bins.iter().all(is_bin) && bins.is_sorted_by(|a, b| a.0 < b.0) && adds_up {
         true => Ok(bins),
-        false => Err(D::Error::custom("its latencies are in no bins of a histogram")),
+        false => Err(D::Error::custom("latencies are not in histogram bins")),
     }
 }
 

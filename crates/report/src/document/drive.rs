@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Reason given for a page of which documents of earlier versions hold only a few values.
-const NOT_HELD: &str = "not in the document that the run was read from";
+const NOT_HELD: &str = "not in the document of the run";
 
 /// Drive: one NVMe controller and its namespaces, with derived values. A fact that is unknown is
 /// null, and `unknown` gives the reason.

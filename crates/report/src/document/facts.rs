@@ -95,7 +95,7 @@ pub(super) fn adapt_schema(schema: &mut Schema) {
     if facts.is_empty() {
         return;
     }
-    let why = "Why facts are null, by field; null without a reason: there is no such thing here.";
+    let why = "Why facts are null, by field; null without a reason: does not exist here.";
     let reasons = json!({"type": "object", "additionalProperties": {"type": "string"}});
     properties.insert(UNKNOWN.into(), reasons);
     properties[UNKNOWN]["description"] = why.into();

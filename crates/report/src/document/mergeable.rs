@@ -77,6 +77,6 @@ fn deserialize_stretches<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stret
     let is_after = |pair: &[Stretch]| pair[0].end_ns() <= pair[1].start_ns;
     match all.len() <= RateSeries::LIMIT && all.windows(2).all(is_after) {
         true => Ok(all),
-        false => Err(D::Error::custom("its seconds are too many, or not in order of time")),
+        false => Err(D::Error::custom("too many seconds, or not in order of time")),
     }
 }

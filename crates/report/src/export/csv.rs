@@ -17,7 +17,7 @@ impl Exporter for Csv {
     }
 
     fn help(&self) -> &'static str {
-        "A row for each direction of each measurement"
+        "One row per direction of each measurement"
     }
 
     fn export(&self, results: Results<'_>) -> Result {

@@ -16,10 +16,10 @@ pub struct Places(BTreeMap<String, String>);
 #[derive(Debug, Error)]
 pub enum PlacesError {
     /// Damaged, or not CSV at all.
-    #[error("it is not CSV: {0}")]
+    #[error("not CSV: {0}")]
     Csv(#[from] csv::Error),
     /// A required column is missing.
-    #[error("the columns host and rack were expected")]
+    #[error("expected the columns host and rack")]
     Columns,
 }
 

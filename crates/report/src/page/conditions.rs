@@ -40,7 +40,7 @@ fn target_conditions(known: &Conditions, put: &mut impl FnMut(&str, Option<Strin
     let range = |(offset, length): &(u64, u64)| {
         format!("{} from {}", Bytes(*length).binary(), Bytes(*offset).binary())
     };
-    put("inside", Some(known.ranges.iter().map(range).collect::<Vec<_>>().join(", ")));
+    put("range", Some(known.ranges.iter().map(range).collect::<Vec<_>>().join(", ")));
     for written in &known.written {
         let share = match written.state {
             WrittenState::Unknown => "not known".into(),
@@ -53,11 +53,11 @@ fn target_conditions(known: &Conditions, put: &mut impl FnMut(&str, Option<Strin
     put("others' bytes", known.other_bytes_per_s.map(format_mb_per_s));
     for beside in &known.beside {
         let rate = format_mb_per_s(beside.bytes_per_s);
-        put("beside it", Some(format!("rw={} on {}: {rate}", beside.rw, beside.target)));
+        put("background I/O", Some(format!("rw={} on {}: {rate}", beside.rw, beside.target)));
     }
     for setting in &known.settings {
         let was = match setting.before == setting.value {
-            true => "as it was".to_owned(),
+            true => "unchanged".to_owned(),
             false => format!("was {}", setting.before),
         };
         put("set", Some(format!("{} = {} ({was})", setting.path, setting.value)));
@@ -74,7 +74,7 @@ fn submission_conditions(known: &Conditions, put: &mut impl FnMut(&str, Option<S
     let cpus: Vec<String> = known.cpus.iter().map(u32::to_string).collect();
     put("on CPUs", Some(cpus.join(", ")));
     put("depth asked", known.depth_asked.map(|depth| depth.to_string()));
-    put("depth reached", known.depth_reached.map(|depth| format!("{depth:.1} on the average")));
+    put("depth reached", known.depth_reached.map(|depth| format!("{depth:.1} on average")));
     let tried = |(depth, iops): &(u32, f64)| format!("{depth}: {} IOPS", format_count(*iops));
     put("depths tried", Some(known.depths_tried.iter().map(tried).collect::<Vec<_>>().join(", ")));
     put("buffers", words(known.registered_buffers, "registered", "not registered"));
@@ -94,7 +94,7 @@ fn steady_state(of: &SteadyState) -> String {
             percent(range),
             percent(slope)
         ),
-        None => format!("over {asked} · it did not last as long"),
+        None => format!("over {asked} · run too short"),
     }
 }
 
@@ -110,10 +110,10 @@ fn options(workload: &Workload) -> String {
 
 fn end(end: &EndReason) -> &'static str {
     match end {
-        EndReason::Time => "at its time",
-        EndReason::Precision => "when its interval was narrow enough",
-        EndReason::MaxTime => "at the longest time",
-        EndReason::Done => "when its work was done",
+        EndReason::Time => "as planned",
+        EndReason::Precision => "when precise enough",
+        EndReason::MaxTime => "at the time limit",
+        EndReason::Done => "when all work was done",
         EndReason::Interrupted => "interrupted by the user",
         EndReason::Failed(_) => "failed",
     }

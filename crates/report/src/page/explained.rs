@@ -32,9 +32,9 @@ impl ExplainedView {
     fn new(of: &Explanation<'_>) -> Self {
         let said = of.reasons.iter().map(|reason| &reason.why).chain(&of.notes);
         let tables = [
-            ("What it cannot exceed", ["bound", "what bounds it"], ceilings(of), formulas(of)),
-            ("One thing changed", ["change", "what came of it"], changes(of), Vec::new()),
-            ("Who was suspected", ["suspect", "how it stands"], suspects(of), Vec::new()),
+            ("Upper limits", ["bound", "set by"], ceilings(of), formulas(of)),
+            ("Single changes", ["change", "effect"], changes(of), Vec::new()),
+            ("Suspects", ["suspect", "status"], suspects(of), Vec::new()),
         ];
         let tables = tables.into_iter().filter(|(_, _, rows, _)| !rows.is_empty());
         let tables = tables.map(|(heading, columns, rows, notes)| {

@@ -160,7 +160,7 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
         return None;
     }
     series.push(Series {
-        name: "as it should be".into(),
+        name: "expected".into(),
         detail: String::new(),
         form: Form::Guide,
         points: vec![Point::new(1.0, 0.0)],
@@ -178,7 +178,7 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     };
     Some(Figure {
         kind: Kind::Ratio,
-        title: "What each drive reaches of what it should".into(),
+        title: "Measured over expected, by drive".into(),
         subtitle: match all > MOST_DRIVES {
             true => format!("the {MOST_DRIVES} slowest of {all}"),
             false => String::new(),

@@ -61,7 +61,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
     }
     let left_out = match runs.len() - views.len() {
         0 => String::new(),
-        _ => format!("Of {} runs the first {} are shown below.", runs.len(), views.len()),
+        _ => format!("Of {} runs, only the first {} are shown.", runs.len(), views.len()),
     };
     // With more measurements than this the document is certainly too long.
     let is_long = runs.iter().map(|run| run.judged.record.measurements.len()).sum::<usize>()

@@ -275,7 +275,7 @@ fn left_out(record: &RunRecord, details: usize, lines: usize, figures: usize) ->
     match parts.is_empty() {
         true => String::new(),
         false => format!(
-            "This page shows {}. All are in: iodyno show {}",
+            "This page shows {}. For all: iodyno show {}",
             parts.join(", "),
             clean(&shell_word(&record.run.id))
         ),

@@ -92,9 +92,7 @@ impl Cell {
                 ("", "Intervals are 95 % confidence intervals.")
             }
             Spread::Confidence { .. } => ("", "Intervals are confidence intervals."),
-            Spread::Rounding { .. } => {
-                ("rounded", "As it was printed: nothing is known of its spread.")
-            }
+            Spread::Rounding { .. } => ("rounded", "As printed; its spread is not known."),
             Spread::Unknown => ("", ""),
         };
         Self { class, hint, ..Self::text(write(&estimate)) }

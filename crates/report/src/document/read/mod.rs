@@ -23,16 +23,16 @@ const SCHEMA_1: &str = "iodyno.run/1";
 #[derive(Debug, Error)]
 pub enum DocumentError {
     /// Damaged, or not JSON at all.
-    #[error("it is not JSON: {0}")]
+    #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
     /// JSON of iodyno, but not a run, or of a later version.
-    #[error("its schema is {0:?}: {RUN_SCHEMA:?} was expected (`--json` of check, run and show)")]
+    #[error("schema is {0:?}, expected {RUN_SCHEMA:?} (`--json` of check, run and show)")]
     Schema(String),
     /// Names the schema, but does not conform to it.
-    #[error("it is no {RUN_SCHEMA}: {0}")]
+    #[error("not {RUN_SCHEMA}: {0}")]
     Member(serde_json::Error),
     /// Invalid time.
-    #[error("{0:?} is no time (RFC 3339 was expected)")]
+    #[error("{0:?} is not a time (expected RFC 3339)")]
     Time(String),
 }
 

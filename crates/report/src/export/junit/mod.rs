@@ -149,7 +149,7 @@ fn measured_case(
     let mut out = vec![workload_label(of)];
     let status = match (of.failure(), metrics.iter().map(|metric| metric.verdict).max()) {
         (Some(how), _) => Status::Error(how.into()),
-        (_, None) => Status::Skipped("nothing to judge it by".into()),
+        (_, None) => Status::Skipped("nothing to compare with".into()),
         (_, Some(Verdict::Unjudged)) => Status::Skipped(words),
         (_, Some(Verdict::Fail)) => Status::Failure("measured".into(), words, String::new()),
         (_, Some(Verdict::Pass | Verdict::Warn)) => {

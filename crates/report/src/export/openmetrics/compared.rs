@@ -10,12 +10,12 @@ pub(super) fn openmetrics(of: Compared<'_>) -> String {
     let mut ratios = Family::new(
         "iodyno_compare_ratio",
         "",
-        "A figure over that of the first side that has the workload.",
+        "Ratio to the figure of the first side with the workload.",
     );
     let mut real = Family::new(
         "iodyno_compare_real",
         "",
-        "1 where a difference is more than repetitions differ by chance; absent: not known.",
+        "1 if a difference exceeds the run-to-run spread; absent: not known.",
     );
     for entry in of.entries() {
         let Some(difference) = entry.difference else { continue };
@@ -33,7 +33,7 @@ pub(super) fn openmetrics(of: Compared<'_>) -> String {
     let mut limits = Family::new(
         "iodyno_compare_limit",
         "",
-        "What a limit says: 1 for the outcome that holds (broken, kept, open, cannot-tell).",
+        "Outcome of a limit: 1 if it holds (broken, kept, open, cannot-tell).",
     );
     for ruling in of.rulings {
         let labels = vec![
@@ -47,7 +47,7 @@ pub(super) fn openmetrics(of: Compared<'_>) -> String {
     let mut status = Family::new(
         "iodyno_compare_exit_status",
         "",
-        "0 fine, 1 a limit is broken, 3 and 4 as of runs.",
+        "0 passed, 1 a limit broken, 3 and 4 as for runs.",
     );
     status.push(Vec::new(), (of.status as u8).into());
     rendered(&[ratios, real, limits, status])

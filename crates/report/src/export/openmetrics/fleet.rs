@@ -9,7 +9,7 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
     let mut outliers = Family::new(
         "iodyno_fleet_outliers",
         "",
-        "Drives of a class that are slower than it, at most 1 % of them by mistake.",
+        "Drives slower than their class, at most 1 % of them wrongly.",
     );
     let mut wrong = Family::new(
         "iodyno_fleet_drive_wrong",
@@ -35,7 +35,7 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
     let mut spread = Family::new(
         "iodyno_fleet_start_spread_seconds",
         "seconds",
-        "How far apart runs began that were to begin together.",
+        "Spread of the starts of runs meant to start together.",
     );
     if let Some(ns) = fleet.start_spread_ns {
         spread.push(Labels::new(), ns as f64 / super::NS_PER_S);

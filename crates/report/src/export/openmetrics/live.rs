@@ -83,7 +83,7 @@ impl fmt::Display for LiveMetrics<'_> {
 
 impl LiveMetrics<'_> {
     fn gauges(&self) -> Vec<Family> {
-        let mut info = Family::new("iodyno_live_info", "", "What is being measured.");
+        let mut info = Family::new("iodyno_live_info", "", "Current measurement.");
         if let Some(run) = self.run {
             let labels = vec![
                 ("run_id", run.id.clone()),
@@ -93,13 +93,13 @@ impl LiveMetrics<'_> {
             ];
             info.push(labels, 1.0);
         }
-        let help = "Measurements of the run that are over.";
+        let help = "Finished measurements of the run.";
         let mut done = Family::new("iodyno_live_measurements_done", "", help);
         done.push(Vec::new(), self.done as f64);
-        let help = "Time that the run still takes at most.";
+        let help = "Maximum remaining time of the run.";
         let mut left = Family::new("iodyno_live_left_seconds", "seconds", help);
         left.push(Vec::new(), self.left_ns as f64 / NS_PER_S);
-        let help = "Temperature of the hottest drive, where it is read.";
+        let help = "Temperature of the hottest drive, if known.";
         let mut hottest = Family::new("iodyno_live_temperature_celsius", "celsius", help);
         if let Some(celsius) = self.temperature_c {
             hottest.push(Vec::new(), celsius.into());

@@ -147,7 +147,7 @@ fn verdict_states(verdict: Verdict) -> [(&'static str, bool); 4] {
 
 fn run_families(of: Judged<'_>) -> Vec<Family> {
     let run = &of.record.run;
-    let mut info = Family::new("iodyno_run_info", "", "The run that the other metrics are of.");
+    let mut info = Family::new("iodyno_run_info", "", "Run of the other metrics.");
     let labels = vec![
         ("run_id", run.id.clone()),
         ("run", run.name.clone()),
@@ -159,28 +159,24 @@ fn run_families(of: Judged<'_>) -> Vec<Family> {
     let mut started = Family::new(
         "iodyno_run_start_time_seconds",
         "seconds",
-        "When the run started, since 1970 UTC.",
+        "Start of the run, since 1970 UTC.",
     );
     started.push(Vec::new(), run.started_ns as f64 / NS_PER_S);
-    let mut ended = Family::new(
-        "iodyno_run_end_time_seconds",
-        "seconds",
-        "When the run ended, since 1970 UTC.",
-    );
+    let mut ended =
+        Family::new("iodyno_run_end_time_seconds", "seconds", "End of the run, since 1970 UTC.");
     if let Some(ns) = run.ended_ns {
         ended.push(Vec::new(), ns as f64 / NS_PER_S);
     }
     let mut status = Family::new(
         "iodyno_run_exit_status",
         "",
-        "0 fine, 1 a FAIL, 3 interrupted or a measurement failed, 4 something could not be judged.",
+        "0 passed, 1 a FAIL, 3 interrupted or a measurement failed, 4 something not judged.",
     );
     let code = of.exit_status(true) as u8;
     status.push(Vec::new(), code.into());
-    let mut verdict =
-        Family::new("iodyno_run_verdict", "", "The verdict on the whole: 1 where it holds.");
+    let mut verdict = Family::new("iodyno_run_verdict", "", "Overall verdict: 1 if it holds.");
     push_states(&mut verdict, &Vec::new(), "verdict", &verdict_states(of.assessment.verdict));
-    let mut findings = Family::new("iodyno_finding", "", "What a rule found: 1 for each subject.");
+    let mut findings = Family::new("iodyno_finding", "", "Finding of a rule: 1 for each subject.");
     for finding in &of.assessment.findings {
         let labels = |subject: &str| {
             vec![
@@ -211,12 +207,11 @@ fn drive_labels(drive: &Drive) -> Labels {
 }
 
 fn subject_families(of: Judged<'_>) -> Vec<Family> {
-    let mut drives =
-        Family::new("iodyno_drive_verdict", "", "The verdict on a drive: 1 where it holds.");
+    let mut drives = Family::new("iodyno_drive_verdict", "", "Verdict on a drive: 1 if it holds.");
     let mut targets = Family::new(
         "iodyno_target_verdict",
         "",
-        "The verdict on a target that is no drive: 1 where it holds.",
+        "Verdict on a target other than a drive: 1 if it holds.",
     );
     for subject in of.subjects() {
         let verdict = verdict_states(subject.verdict);
@@ -232,13 +227,10 @@ fn subject_families(of: Judged<'_>) -> Vec<Family> {
 }
 
 fn measurement_families(of: Judged<'_>) -> Vec<Family> {
-    let mut validity = Family::new(
-        "iodyno_measurement_validity",
-        "",
-        "Whether a measurement says what it seems to say: 1 where it holds.",
-    );
+    let mut validity =
+        Family::new("iodyno_measurement_validity", "", "Validity of a measurement: 1 if it holds.");
     let mut failed =
-        Family::new("iodyno_measurement_failed", "", "1 where a measurement failed, else 0.");
+        Family::new("iodyno_measurement_failed", "", "1 if a measurement failed, else 0.");
     let mut figures = Figures::new();
     for (index, (measurement, judged)) in of.measurements().enumerate() {
         let labels = measurement_labels(of, index, measurement);
@@ -296,31 +288,31 @@ impl Figures {
         let family = Family::new;
         Self([
             family("iodyno_measurement_iops", "", "I/Os per second."),
-            family("iodyno_measurement_iops_low", "", "Lower end of the interval of the IOPS."),
-            family("iodyno_measurement_iops_high", "", "Upper end of the interval of the IOPS."),
+            family("iodyno_measurement_iops_low", "", "Lower end of the IOPS interval."),
+            family("iodyno_measurement_iops_high", "", "Upper end of the IOPS interval."),
             family("iodyno_measurement_bandwidth_bytes_per_second", RATE, "Bytes per second."),
             family(
                 "iodyno_measurement_bandwidth_low_bytes_per_second",
                 RATE,
-                "Lower end of the interval of the bandwidth.",
+                "Lower end of the bandwidth interval.",
             ),
             family(
                 "iodyno_measurement_bandwidth_high_bytes_per_second",
                 RATE,
-                "Upper end of the interval of the bandwidth.",
+                "Upper end of the bandwidth interval.",
             ),
             family("iodyno_measurement_latency_mean_seconds", "seconds", "Mean latency."),
             family(
                 "iodyno_measurement_latency_mean_low_seconds",
                 "seconds",
-                "Lower end of the interval of the mean latency.",
+                "Lower end of the mean latency interval.",
             ),
             family(
                 "iodyno_measurement_latency_mean_high_seconds",
                 "seconds",
-                "Upper end of the interval of the mean latency.",
+                "Upper end of the mean latency interval.",
             ),
-            family("iodyno_measurement_latency_seconds", "seconds", "Percentiles of the latency."),
+            family("iodyno_measurement_latency_seconds", "seconds", "Latency percentiles."),
             family("iodyno_measurement_latency_max_seconds", "seconds", "Largest latency."),
             family("iodyno_measurement_errors", "", "I/Os that failed."),
         ])
