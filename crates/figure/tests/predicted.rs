@@ -77,7 +77,7 @@ fn predictions_are_points_next_to_measured_lines() {
     assert_eq!(one[0].interval, Some((200.0, 214.0)));
     // A series of its own, though none of its points was measured.
     assert_eq!(hollow("numjobs=2").len(), 2);
-    assert!(figure.notes.iter().any(|note| note.contains("predicted and not measured")));
+    assert!(figure.notes.iter().any(|note| note.contains("predicted, not measured")));
     assert!(texts(&figure).iter().any(|text| text == "hollow: predicted, not measured"));
     // Without predictions the figure is unchanged.
     let measured = drawn(Kind::Depth, &record, &[]);

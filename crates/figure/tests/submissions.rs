@@ -19,7 +19,7 @@ fn submission_latencies_have_a_labelled_distribution() {
     let whole = over_time(measurement("randread", 4096, 8, 1, 10_000.0), 5);
     let drawn = figure(&Request::new(Kind::Latency), &run(vec![one.clone()])).unwrap();
     assert_eq!(drawn.panels.len(), 2);
-    assert!(drawn.notes[0].contains("submissions"), "{:?}", drawn.notes);
+    assert!(drawn.notes[0].contains("Submission latencies"), "{:?}", drawn.notes);
     let drawn = figure(&Request::new(Kind::Latency), &run(vec![one, whole])).unwrap();
     assert_eq!(drawn.panels[0].series().len(), 1, "beside whole latencies it says nothing");
 }

@@ -170,7 +170,7 @@ fn nodes_that_begin_together_are_shown_as_one() {
     let stores = worlds.each_ref().map(|world| world.path("store.sqlite"));
     assert_eq!(table(&stores.each_ref().map(|store| path(store))), shown);
     let told = shared.run(&["runs", "fleet", "--format", "together", MACHINE]);
-    assert!(text(&told.stdout).contains("began at an agreed moment"), "{}", text(&told.stdout));
+    assert!(text(&told.stdout).contains("had an agreed start"), "{}", text(&told.stdout));
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn a_full_outbox_keeps_the_newest_and_names_what_it_dropped() {
     status(&output, 4);
     let said = text(&output.stderr);
     assert!(
-        said.contains("oldest documents were dropped, 2\n") && said.contains("1000 left"),
+        said.contains("2 oldest documents dropped\n") && said.contains("1000 left"),
         "{said}"
     );
     assert!(said.contains("outbox/dropped") && said.contains("iodyno runs export"), "{said}");
@@ -361,7 +361,7 @@ fn mistakes_are_told_before_anything_is_done() {
         (&["quikc"][..], "did you mean quick?"),
         (&["check", "--push", "https://me:pw@host/"], "@FILE"),
         (&["write", "/dev/null"], "--allow-write"),
-        (&["burn-in", "--allow-write", "X"], "name its targets"),
+        (&["burn-in", "--allow-write", "X"], "name each target"),
         (&["fit", "etcd", ".", "--sysroot", MACHINE], "captured machine"),
         (&["quick", "--start-at", "noon"], "seconds since 1970"),
     ] {

@@ -69,7 +69,7 @@ fn json_is_never_ignored() {
         &["clean-up"],
         &["completions", "bash"],
     ] {
-        refused(&world, &[command, &["--json"]].concat(), &[command[0], "prints no JSON"]);
+        refused(&world, &[command, &["--json"]].concat(), &[command[0], "has no JSON"]);
     }
     assert!(!page.exists());
 }

@@ -118,7 +118,7 @@ fn repeated_reports_of_fio_tell_what_is_real() {
     // One side after the other: a change in between may be the cause.
     let later = reports(&world, "later", &[92_000.0, 92_300.0, 91_800.0], 1_800_000_000_000);
     let compared = world.run(&["compare", &before, &later]);
-    assert!(text(&compared.stdout).contains("not measured in turns"), "{}", text(&compared.stdout));
+    assert!(text(&compared.stdout).contains("not interleaved"), "{}", text(&compared.stdout));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn errors_say_what_is_wrong_and_what_there_is() {
     let metric = error(&["compare", &one, &one, "--fail-if", "iosp < -5%"]);
     assert!(metric.contains("did you mean `iops`?"), "{metric}");
     assert!(error(&["compare", &one]).contains("2 values required"));
-    assert!(error(&["compare", &one, &one, "--noise=-3%"]).contains("a share such as 3%"));
+    assert!(error(&["compare", &one, &one, "--noise=-3%"]).contains("expected a percentage: 3%"));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn no_command_takes_a_device_for_a_store() {
     let output = world.command().env("IODYNO_STORE", &disk.device).arg("runs").output().unwrap();
     status(&output, 2);
     assert!(flushed(&disk) == before);
-    refused(&disk, &["--store", ":memory:", "runs"], "the store is a file");
+    refused(&disk, &["--store", ":memory:", "runs"], "the store must be a file");
     let path = world.path("fifo");
     tool("mkfifo", &[path.to_str().unwrap()]);
     refused(&disk, &["--store", path.to_str().unwrap(), "runs"], "is a pipe");
@@ -123,7 +123,7 @@ fn no_output_goes_to_a_device() {
     for format in ["csv", "json", "parquet"] {
         refused(&disk, &["runs", "export", "kept", "--format", format, "-o", device], is_device);
     }
-    refused(&disk, &["capture", device], "exists already");
+    refused(&disk, &["capture", device], "exists: use a new name");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
             written,
             &["the drive in this state (written at random)", "sequential fill is untested"],
         );
-        says(written, &[&format!("On {link} x4 the same reads ran at {other}")]);
+        says(written, &[&format!("On {link} x4 the same reads had {other}")]);
         assert_ne!(written["validity"], "INVALID");
     }
     for (rate, validity) in [(1110e6, "QUALIFIED"), (1117e6, "QUALIFIED"), (1660e6, "INVALID")] {
@@ -254,7 +254,7 @@ fn what_is_stated_is_imported_and_marked() {
     assert_eq!(evidence["text"], "stated: trimmed");
     let again = world.run(&["explain", "p5600", "--link", "gen4x4"]);
     status(&again, 2);
-    assert!(text(&again.stderr).contains("nothing can be stated of it"));
+    assert!(text(&again.stderr).contains("cannot be described by options"));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn mistakes_say_what_to_do() {
         assert!(error.contains(says), "{words:?}: {error}");
     };
     fails(&["explain", target, "rw=randraed"], "randread");
-    fails(&["explain", target, "runtime=5"], "--budget bounds it");
+    fails(&["explain", target, "runtime=5"], "limit: --budget");
     fails(&["explain", "--link", "gen9x4", "x.txt"], "gen4x4");
     fails(&["explain", "--blocks", "new", "x.txt"], "written-seq");
     fails(&["explain", "no-such-thing/at-all"], "no file or folder");

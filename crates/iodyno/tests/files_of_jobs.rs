@@ -154,7 +154,7 @@ fn what_is_refused_has_changed_nothing() {
         (
             format!("rw=write\nfilename={data}/other"),
             vec!["--allow-write", "/typo"],
-            "`/typo` was allowed",
+            "`/typo` is allowed, but no job writes it",
         ),
         (format!("rw=write\nfilename={data}/other\ndirect=1\nbs=1000"), vec![], "multiples of"),
         (format!("rw=write\nfilename={data}/other\nsize=1000t"), vec![], "are free"),

@@ -95,7 +95,7 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     assert_eq!(shown["state"], "done");
     // A second import has nothing to add.
     let again = small.run(&["import", kept.to_str().unwrap()]);
-    assert!(text(&again.stderr).contains("in the store already"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("is already in the store"), "{}", text(&again.stderr));
 }
 
 /// A profile with several measurements in a directory.

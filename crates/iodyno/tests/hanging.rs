@@ -120,7 +120,7 @@ fn a_hang_before_the_start_is_reported() {
     frozen.ends(iodyno, 3);
     let said = frozen.errors();
     assert!(said.contains(&format!("interrupted, and {hangs}")), "{said}");
-    assert!(said.contains("clean-up undoes it"), "{said}");
+    assert!(said.contains("run iodyno clean-up then"), "{said}");
 }
 
 /// Interrupts a job whose device has stopped answering.

@@ -132,7 +132,7 @@ fn a_stated_name_that_nothing_is_known_of_is_reported() {
     let output = world.run(&["import", "--model", "Foo Bar 1TB", &study("hba.md")]);
     status(&output, 4);
     let said = text(&output.stderr);
-    assert!(said.contains("no data sheet is of the drive `Foo Bar 1TB`"), "{said}");
+    assert!(said.contains("no data sheet for drive `Foo Bar 1TB`"), "{said}");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn another_hosts_store_is_copied_with_its_ids_and_left_as_it_is() {
     assert_eq!(of(&theirs), of(&world.path("store.sqlite")));
     let again = world.run(&["import", theirs.to_str().unwrap()]);
     status(&again, 0);
-    assert!(text(&again.stderr).contains("run monday is in the store already"));
+    assert!(text(&again.stderr).contains("run monday is already in the store"));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn our_document_is_read_back_with_its_figures() {
     std::fs::write(&damaged, &printed[..2000]).unwrap();
     let output = world.run(&["import", damaged.to_str().unwrap()]);
     status(&output, 2);
-    assert!(text(&output.stderr).contains("damaged.json: it is not JSON"));
+    assert!(text(&output.stderr).contains("damaged.json: not JSON"));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_log_that_cannot_be_made_again_is_refused_before_anything_is_made() {
     let world = World::new();
     for (log, words) in [
         ("fio version 2 iolog\nnew write 0 4096\nnew wrote 0 4096\n", "line 3"),
-        ("fio version 1 iolog\n", "neither a blktrace nor an iolog"),
+        ("fio version 1 iolog\n", "neither a blktrace nor a fio iolog"),
         ("fio version 2 iolog\n", "it holds no I/O"),
     ] {
         fs::write(world.path("log"), log).unwrap();

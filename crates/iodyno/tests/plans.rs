@@ -245,10 +245,10 @@ fn a_test_of_snias_prepares_the_drive_where_a_purge_is_asked_for() {
         text(&output.stdout)
     };
     let taken_as_it_is = shown(&[]);
-    assert!(taken_as_it_is.contains("to be done before"), "{taken_as_it_is}");
+    assert!(taken_as_it_is.contains("First, do this yourself"), "{taken_as_it_is}");
     assert!(!taken_as_it_is.contains("Destroys"), "{taken_as_it_is}");
     let purged = shown(&["--purge", "discard"]);
-    for words in ["Destroys all data of loop", "0.002x its size", "done here as said below"] {
+    for words in ["Destroys all data of loop", "0.002x its size", "done as shown below"] {
         assert!(purged.contains(words), "{words}: {purged}");
     }
     let filled = shown(&["--purge", "none"]);

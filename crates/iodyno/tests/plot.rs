@@ -100,7 +100,7 @@ fn what_cannot_be_drawn_is_said_and_is_the_users_to_change() {
         (&["plot", "sweep", "--figure", "xyzzy", "-o", output], "grid3d"),
         (&["plot", "sweep", "--figure", "scaling", "-o", output], "numbers of drives"),
         (&[&["plot", "sweep", "-o", output], &long[..]].concat(), "8192 pixels"),
-        (&["plot", "sweep", "--scale", "huge", "-o", output], "such as 2x"),
+        (&["plot", "sweep", "--scale", "huge", "-o", output], "expected a factor: 2x"),
         (&["plot", "sweep"], "--output"),
     ] {
         let refused = world.run(arguments);

@@ -106,7 +106,7 @@ fn nothing_is_written_that_was_not_named_or_is_in_use() {
         .map(|how| world.run(&[&["prepare", device, "--dry-run"][..], how].concat()));
     tool("umount", &[at.to_str().unwrap()]);
     for output in in_use {
-        refused(output, &["is in use", "mounted at", "cannot be allowed"]);
+        refused(output, &["is in use", "mounted at", "no option overrides it"]);
     }
     for output in shown {
         status(&output, 2);

@@ -228,7 +228,7 @@ fn what_cannot_be_recorded_or_converted_is_said() {
     let notes = world.path("notes.txt");
     std::fs::write(&notes, "hello, world\n").unwrap();
     let notes = notes.to_str().unwrap();
-    wrong(&["import", notes, "-o", "a.iotrace"], "no trace that iodyno reads");
+    wrong(&["import", notes, "-o", "a.iotrace"], "unknown trace; iodyno reads");
     std::fs::write(notes, ALIBABA).unwrap();
     wrong(&["import", notes, "-o", "a.csv"], ".iotrace");
     wrong(&["import", notes, "-o", "a.parquet"], "import it first");
@@ -368,7 +368,7 @@ fn a_trace_on_the_recorded_drive_is_warned_of() {
         let words = [&["record", drive.name(), "--for", "100ms", "-o", &trace], words].concat();
         let output = world.run(&words);
         status(&output, 0);
-        let warning = format!("{trace} lies on {}: the trace has its own writes", drive.name());
+        let warning = format!("{trace} is on {}: the trace will contain its own writes", drive.name());
         text(&output.stderr).contains(&warning)
     };
     assert!(warned(&recorded, &[]));

@@ -225,7 +225,7 @@ fn a_page_shows_both_and_lost_events_are_said() {
 fn what_is_no_trace_is_refused() {
     let world = World::new();
     for (content, words) in [
-        ("no trace\n", "no trace that iodyno reads"),
+        ("no trace\n", "unknown trace; iodyno reads"),
         ("1538323199,1003027216,16,0,2313\n1538323200,0,16,1,2313\n", "whole seconds"),
     ] {
         std::fs::write(world.path("trace.csv"), content).unwrap();

@@ -173,7 +173,7 @@ fn existing_targets_are_only_read() {
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
     let output = run(&world, &GRID);
     status(&output, 0);
-    assert!(text(&output.stderr).contains("3 that write are left out"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("3 that write are skipped"), "{}", text(&output.stderr));
     assert!(measured(&world, "last").iter().all(|(name, _)| name.contains("randread")));
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
     let writes = ["sweep", "--target", "data", "--set", "rw=write"];
@@ -189,7 +189,7 @@ fn runs_that_cannot_be_resumed_are_reported() {
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
     let output = run(&world, &["resume", "killed"]);
     status(&output, 0);
-    assert!(text(&output.stderr).contains("3 that write are left out"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("3 that write are skipped"), "{}", text(&output.stderr));
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
 }
 
@@ -270,7 +270,7 @@ fn a_sweep_goes_on_where_it_began_whatever_was_measured_since() {
     std::fs::write(elsewhere.join("data"), vec![1; 1 << 20]).unwrap();
     let output = world.command().current_dir(&elsewhere).arg("resume").output().unwrap();
     status(&output, 2);
-    assert!(text(&output.stderr).contains("go on in the same directory"));
+    assert!(text(&output.stderr).contains("use the same directory"));
     let output = run(&world, &["resume"]);
     status(&output, 0);
     assert!(text(&output.stderr).contains("killed: "), "{}", text(&output.stderr));
@@ -318,7 +318,7 @@ fn mistakes_are_named() {
         (&["sweep", "--target", "x", "--grid", "iodepth"], "OPTION=VALUE,VALUE..."),
         (&["sweep", "--target", "x", "--set", "rw=raed"], "rw=raed"),
         (&["sweep", "check", "--target", "x"], "iodyno check"),
-        (&["sweep", "blocksize", "--target", "nvme99n1"], "iodyno list names them"),
+        (&["sweep", "blocksize", "--target", "nvme99n1"], "iodyno list shows them"),
         (&["sweep", "database", "--target", "."], "name a file in it"),
         (&["resume", "nothing"], "nothing"),
     ];
@@ -369,7 +369,7 @@ fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     let output = run(&world, &["resume"]);
     status(&output, 0);
     let shown = text(&output.stdout);
-    assert!(shown.contains("rw=randread data: the "), "{shown}");
+    assert!(shown.contains("rw=randread data: "), "{shown}");
     // Page and figure agree.
     status(&run(&world, &["report", "last", "-o", "page.html"]), 0);
     status(&run(&world, &["plot", "last", "--figure", "depth", "-o", "depth.svg"]), 0);
@@ -408,5 +408,5 @@ fn a_copy_of_the_plan_of_check_is_a_plan() {
     assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), expected);
     let resumed = run(&world, &["resume", "last"]);
     let told = text(&resumed.stderr);
-    assert!(!resumed.status.success() && told.contains("can go on"), "{told}");
+    assert!(!resumed.status.success() && told.contains("can be resumed"), "{told}");
 }

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(mode("postgres://u:p@/d?host=/run/postgresql"), Ok(SslMode::Disable));
         for (url, told) in [
             ("postgres://h/d", "no user"),
-            ("postgres://u:p@a,b/d", "several"),
+            ("postgres://u:p@a,b/d", "exactly one host"),
             ("postgres://u:s3cret@h/d?sslmode=never", "expected postgres://"),
         ] {
             let why = mode(url).unwrap_err();
