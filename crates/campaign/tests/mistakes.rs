@@ -175,6 +175,10 @@ fn mistakes_in_plans_of_steps_have_their_place() {
             "6, column 15: step `a`: outstanding: expected 1 <= from <= to",
         ),
         (
+            "job = { }\n[step.outstanding]\nfrom = 1\nto = 2\nuntil_growth_below_percent = nan",
+            "9, column 30: step `a`: outstanding: until_growth_below_percent: expected above 0",
+        ),
+        (
             "job = { }\n[[step]]\nname = \"a\"\non = [\"each\"]",
             "7, column 8: there are two steps `a`",
         ),

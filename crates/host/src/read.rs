@@ -113,17 +113,22 @@ fn shortened(text: &str) -> String {
 /// Parses a list of CPUs or nodes, `0-3,8,10-11`; `None` if invalid. Numbers above 65536 are
 /// rejected: no kernel has as many CPUs.
 pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
+    let mut ranges = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
         if first > last || last > 65_536 {
             return None;
         }
-        numbers.extend(first..=last);
+        ranges.push((first, last));
     }
-    numbers.sort_unstable();
-    numbers.dedup();
+    ranges.sort_unstable();
+    let mut numbers: Vec<u32> = Vec::new();
+    // A captured list may name the same range thousands of times.
+    for (first, last) in ranges {
+        let next = numbers.last().map_or(0, |last| last + 1);
+        numbers.extend(first.max(next)..=last);
+    }
     Some(numbers)
 }
 
@@ -175,6 +180,8 @@ mod tests {
     #[test]
     fn lists_of_cpus_are_understood_or_refused() {
         assert_eq!(cpu_list("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
+        assert_eq!(cpu_list("2-3,0-4,4,1"), Some(vec![0, 1, 2, 3, 4]));
+        assert_eq!(cpu_list(&"0-65536,".repeat(8192)).map(|all| all.len()), Some(65_537));
         assert_eq!(cpu_list(""), Some(vec![]));
         assert_eq!(cpu_list("0-4294967295"), None);
         assert_eq!(cpu_list("3-1"), None);

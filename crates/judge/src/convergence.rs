@@ -110,16 +110,21 @@ pub fn limits(asked: &Rounds) -> PtsLimits {
     PtsLimits { excursion: asked.excursion_percent / 100.0, slope: asked.slope_percent / 100.0 }
 }
 
+/// Returns the index of a measurement's round, from 0. Numbers that no test has, as a document from
+/// elsewhere may hold, are no round: tables are as long as the highest.
+fn round_index(of: &Measurement) -> Option<usize> {
+    const MAX_ROUNDS: u32 = 1 << 20;
+    let round = of.round?.checked_sub(1)?;
+    (round < MAX_ROUNDS).then_some(round as usize)
+}
+
 fn values<'m>(
     tracked: &Tracked,
     measurements: impl Iterator<Item = &'m Measurement>,
 ) -> Vec<Option<f64>> {
     let mut values: Vec<Option<f64>> = Vec::new();
     for measurement in measurements.filter(|of| of.name == tracked.point && is_whole(of)) {
-        let Some(round) = measurement.round.and_then(|round| round.checked_sub(1)) else {
-            continue;
-        };
-        let round = round as usize;
+        let Some(round) = round_index(measurement) else { continue };
         if values.len() <= round {
             values.resize(round + 1, None);
         }
@@ -136,10 +141,10 @@ fn written_times<'m>(
 ) -> Vec<f64> {
     let (mut written, mut range): (Vec<u64>, Option<u64>) = (Vec::new(), None);
     for of in measurements {
-        let Some(round) = of.round.and_then(|round| round.checked_sub(1)) else { continue };
-        written.resize(written.len().max(round as usize + 1), 0);
+        let Some(round) = round_index(of) else { continue };
+        written.resize(written.len().max(round + 1), 0);
         let bytes = of.result(Direction::Write).and_then(|of| of.whole_bytes.or(of.bytes));
-        written[round as usize] += bytes.unwrap_or(0);
+        written[round] = written[round].saturating_add(bytes.unwrap_or(0));
         range = range.or_else(|| range_bytes(host, of));
     }
     let Some(range) = range.filter(|bytes| *bytes > 0) else { return Vec::new() };
@@ -200,6 +205,17 @@ mod tests {
 
     use super::*;
     use crate::testing::Bench;
+
+    #[test]
+    fn absurd_round_numbers_are_no_rounds() {
+        let mut of = Bench::new(1).measured().record().measurements[0].clone();
+        for (round, index) in [(None, None), (Some(0), None), (Some(7), Some(6))] {
+            of.round = round;
+            assert_eq!(round_index(&of), index);
+        }
+        of.round = Some(u32::MAX);
+        assert_eq!(round_index(&of), None);
+    }
 
     fn asked(points: &[&str]) -> Rounds {
         let tracked = |point: &&str| Tracked { point: point.to_string(), metric: Metric::Iops };

@@ -70,6 +70,10 @@ impl Study {
         if step.outstanding.is_some_and(|search| !(1..=search.to).contains(&search.from)) {
             return Err(wrong(&["outstanding"], "outstanding: expected 1 <= from <= to"));
         }
+        if step.outstanding.is_some_and(|search| !(search.growth_percent > 0.0)) {
+            let what = "outstanding: until_growth_below_percent: expected above 0";
+            return Err(wrong(&["outstanding", "until_growth_below_percent"], what));
+        }
         Ok(Step {
             each: step.on.is_empty() || step.on.contains(&On::Each),
             together: step.on.contains(&On::Together),

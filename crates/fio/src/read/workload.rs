@@ -8,7 +8,10 @@ use iodyno_model::Workload;
 /// Builds the workload of `options`.
 pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     let mut take = |names: [&str; 2]| names.iter().find_map(|name| options.remove(*name));
-    let rw = take(["rw", "readwrite"]);
+    let rw = take(["rw", "readwrite"]).map(|rw| match rw.strip_prefix("readwrite") {
+        Some(rest) => format!("rw{rest}"),
+        None => rw,
+    });
     let bs = take(["bs", "blocksize"]);
     let iodepth = take(["iodepth", ""]);
     let numjobs = take(["numjobs", ""]);
@@ -85,4 +88,17 @@ pub(super) fn complete(workload: &mut Workload, other: Workload) {
 pub(super) fn split_names(names: &str) -> Vec<String> {
     let marked = names.replace("\\:", "\0");
     marked.split(':').map(|name| name.replace('\0', ":")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixed_workloads_have_one_name() {
+        let rw = |text: &str| workload([("rw".to_owned(), text.to_owned())].into()).rw;
+        assert_eq!(rw("readwrite").as_deref(), Some("rw"));
+        assert_eq!(rw("readwrite:8").as_deref(), Some("rw:8"));
+        assert_eq!(rw("randrw").as_deref(), Some("randrw"));
+    }
 }

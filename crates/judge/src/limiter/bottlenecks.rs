@@ -2,10 +2,12 @@
 //! text if undecided.
 
 use iodyno_model::{
-    Drive, Host, Measurement, OcpHealth, RunRecord, VolumeLimit, format_count, format_mb_per_s,
+    Drive, Host, Measurement, Metric, OcpHealth, RunRecord, VolumeLimit, format_count,
+    format_mb_per_s,
 };
 
 use crate::control_group;
+use crate::convergence::figure as total_figure;
 use crate::figures::percent;
 use crate::measured::is_paced;
 use crate::outstanding::{STILL_GROWING, job_depth};
@@ -116,11 +118,11 @@ pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
 /// Describes I/O of other processes on the devices. `None`: not known.
 pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
     let (iops, bytes) = (of.conditions.other_iops?, of.conditions.other_bytes_per_s?);
-    let own = of.total.first()?;
+    let own = |metric| total_figure(metric, of);
     // The page cache reads ahead and writes back later: these bytes are the job's own.
     let bytes = if of.workload.direct == Some(false) { 0.0 } else { bytes };
-    let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own.iops?.value)
-        || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own.bandwidth?.value);
+    let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own(Metric::Iops)?)
+        || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own(Metric::Bandwidth)?);
     Some(much.then(|| {
         // The kernel merges I/Os: even with fewer than the job's own, some bytes may be another's.
         let iops = (iops >= 1.0).then(|| format!("{} IOPS", format_count(iops)));

@@ -11,6 +11,7 @@ use super::suspect::{Limiter, Standing, Suspect};
 use crate::ceiling::{Bound, Ceiling};
 use crate::claims::{ClaimBook, claim_of};
 use crate::control_group::cgroup_effect;
+use crate::convergence::figure as total_figure;
 use crate::index::Index;
 use crate::measured::{is_paced, pauses};
 use crate::saturation::FULL_QUEUE;
@@ -195,12 +196,12 @@ impl<'a> CaseContext<'a, '_> {
     fn other_users(&self) -> Option<Suspect> {
         let of = self.case.of_run();
         let why = other_io(of)??;
-        let own = of.total.first()?;
-        let bytes = of.conditions.other_bytes_per_s? > OTHERS * own.bandwidth?.value;
+        let own = |metric| total_figure(metric, of);
+        let bytes = of.conditions.other_bytes_per_s? > OTHERS * own(Metric::Bandwidth)?;
         // A few small I/Os take nothing from large ones.
         let much = bytes
             || (self.case.metric == Metric::Iops
-                && of.conditions.other_iops? > OTHERS * own.iops?.value);
+                && of.conditions.other_iops? > OTHERS * own(Metric::Iops)?);
         much.then(|| Suspect::confirmed(Limiter::OtherUsers, why))
     }
 

@@ -24,7 +24,7 @@ fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, check_rule, reserves};
-    use iodyno_model::Severity;
+    use iodyno_model::{Estimate, Severity};
 
     #[test]
     fn somebody_elses_io_qualifies() {
@@ -36,6 +36,14 @@ mod tests {
             bench.clone().measurement(1, |of| of.conditions.other_iops = Some(1e5)).record();
         check_rule(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
+        // A mix is judged by reads and writes together.
+        let mixed = bench.clone().measurement(1, |of| {
+            of.conditions.other_iops = Some(1e5);
+            let mut writes = of.total[0].clone();
+            writes.iops = writes.iops.map(|iops| Estimate { value: 1e9, ..iops });
+            of.total.push(writes);
+        });
+        assert_eq!(reserves(&RULE, &mixed.record(), 1), None);
         // Zeros are not reported.
         let why = |iops, bytes, direct| {
             let others = bench.clone().measurement(1, |of| {

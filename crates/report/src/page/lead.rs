@@ -1,6 +1,8 @@
 //! Top of a run's section: verdict, attention list, a row for each drive of a check, and the one
 //! figure that shows it.
 
+use std::collections::BTreeSet;
+
 use iodyno_figure::{
     Axis, Content, Figure, Form, Kind, Metric as Drawn, Panel, Point, Quantity, Request, Scale,
     Series, Source, figure, suggested,
@@ -135,7 +137,8 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     }
     let all = drives.len();
     alone.retain(|name| drives.iter().all(|(known, _)| known != name));
-    alone.dedup();
+    let mut seen = BTreeSet::new();
+    alone.retain(|name| seen.insert(*name));
     let mut least: Vec<f64> = drives.iter().map(|(_, least)| *least).collect();
     least.sort_by(f64::total_cmp);
     if let Some(most) = least.get(MOST_DRIVES - 1) {

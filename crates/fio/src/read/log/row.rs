@@ -76,15 +76,16 @@ impl<'a> Columns<'a> {
         }
         let mut value: u64 = 0;
         let before = self.rest.len();
+        let mut radix = 10;
         if let [b'0', b'x', rest @ ..] = self.rest {
             self.rest = rest;
             self.hex = true;
+            radix = 16;
         }
-        let radix = if self.hex { 16 } else { 10 };
         while let [byte, rest @ ..] = self.rest {
             let digit = match byte {
                 b'0'..=b'9' => byte - b'0',
-                b'a'..=b'f' if self.hex => byte - b'a' + 10,
+                b'a'..=b'f' if radix == 16 => byte - b'a' + 10,
                 _ => break,
             };
             value = value.checked_mul(radix)?.checked_add(digit.into())?;
