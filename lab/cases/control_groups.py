@@ -78,4 +78,4 @@ class ControlGroups(Scenario):
             self.fires("cgroup-limit", document, "io.cost.qos")
             self.assertNotIn("FAIL", {f["severity"] for f in document["findings"]})
             self.named("shares by cost (io.cost)", by_libaio, {"cgroup-limit"}, "A")
-            self.assertIn("were not let through", str(by_libaio["measurements"][0]["reasons"]))
+            self.assertIn("stalled its threads", str(by_libaio["measurements"][0]["reasons"]))

@@ -57,7 +57,7 @@ class Exports(WriteCase):
 
     def left_alone(self, *said):
         with self.untouched("F"):
-            self.refused(f"{NAMED} --assume-unused LABF0001 {WRITE} {self.of('F')}", "is in use", *said, "cannot be allowed")
+            self.refused(f"{NAMED} --assume-unused LABF0001 {WRITE} {self.of('F')}", "is in use", *said, "no option overrides it")
 
     def test_what_nvmet_serves(self):
         link = "/tmp/by-another-name"

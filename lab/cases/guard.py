@@ -68,7 +68,7 @@ class Guard(WriteCase):
         self.say(f"mke2fs /dev/{name} 4096 && mount -o ro -t ext4 /dev/{name} /mnt")
         try:
             with self.untouched("E"):
-                self.refused(f"{allowed} {discard} {WRITE} {device}", "mounted at /mnt", "cannot be allowed")
+                self.refused(f"{allowed} {discard} {WRITE} {device}", "mounted at /mnt", "no option overrides it")
         finally:
             self.say("umount /mnt")
         with self.untouched("E"):
@@ -100,13 +100,13 @@ class Guard(WriteCase):
             stack.callback(self.say, "umount /mnt")
             both = "--allow-write LAB-{0} --discard-data LAB-{0} --filename={1}"
             with self.mapped("same", 0, 2048, drive) as same, self.untouched("E"):
-                self.refused(f"{written} {both.format('same', same)}", "mounted at /mnt", "cannot be allowed")
+                self.refused(f"{written} {both.format('same', same)}", "mounted at /mnt", "no option overrides it")
                 # A mapping of a mapping of the same sectors.
                 with self.mapped("upper", 1024, 512, same) as upper:
-                    self.refused(f"{written} {both.format('upper', upper)}", "mounted at /mnt", "cannot be allowed")
+                    self.refused(f"{written} {both.format('upper', upper)}", "mounted at /mnt", "no option overrides it")
             # With nothing mounted it is still a mapping that somebody set up over these sectors.
             with self.mapped("idle", 65536, 2048, drive), self.mapped("over", 67583, 2048, drive) as over, self.untouched("E"):
-                self.refused(f"{written} {both.format('over', over)}", "dm-", "cannot be allowed")
+                self.refused(f"{written} {both.format('over', over)}", "dm-", "no option overrides it")
             with self.mapped("beside", 65536, 2048, drive) as beside:
                 self.played(f"{written} --allow-write LAB-beside --filename={beside}")
 
@@ -118,7 +118,7 @@ class Guard(WriteCase):
         self.say(f"blkdiscard {drive}; printf secret | {plain} {drive} closed && mke2fs /dev/mapper/closed 4096 && cryptsetup close closed")
         try:
             with self.untouched("E"):
-                said = self.refused(f"{allowed} {WRITE} {self.of('E')}", "data of an unknown kind", "--discard-data LABE0001")
+                said = self.refused(f"{allowed} {WRITE} {self.of('E')}", "unknown data", "--discard-data LABE0001")
                 self.keep("closed.txt", said)
             self.played(f"{allowed} --discard-data LABE0001 {WRITE} {self.of('E')}")
         finally:

@@ -112,7 +112,7 @@ class Prepare(JobCase):
                 self.make(begin)
                 try:
                     with self.untouched(*topology.SPARE_NAMESPACES):
-                        self.refused_prepare(f"{self.device} {how} {BOTH}", "is in use", said, "cannot be allowed")
+                        self.refused_prepare(f"{self.device} {how} {BOTH}", "is in use", said, "no option overrides it")
                 finally:
                     self.make(end)
                     self.clean()
@@ -133,7 +133,7 @@ class Prepare(JobCase):
         self.say(f"(exec sleep 100 </dev/ng{self.controller.removeprefix('nvme')}n2 >/dev/null 2>&1 3>&-) & usleep 200000")
         try:
             with self.lab.formats_reach_all(), self.untouched(*topology.SPARE_NAMESPACES):
-                self.refused_prepare(f"{self.device} --purge format {BOTH}", "purges all of its drive", "n2: open by sleep")
+                self.refused_prepare(f"{self.device} --purge format {BOTH}", "purges its whole drive", "n2: open by sleep")
         finally:
             self.say("killall sleep")
 
@@ -143,7 +143,7 @@ class Prepare(JobCase):
         self.say(f"mke2fs {second} >/dev/null && mount -o ro -t ext4 {second} /mnt")
         try:
             with self.lab.formats_reach_all(), self.untouched(*topology.SPARE_NAMESPACES):
-                self.refused_prepare(f"{self.device} --purge format {BOTH}", "purges all of its drive", "mounted at /mnt")
+                self.refused_prepare(f"{self.device} --purge format {BOTH}", "purges its whole drive", "mounted at /mnt")
                 shown = self.prepared(f"{self.device} --purge format --dry-run").stdout
                 self.assertIn(f"{self.controller}n1 and, with it, {self.controller}n2", shown)
             # A format that reaches the first one alone is none of the second one's business.
@@ -153,8 +153,8 @@ class Prepare(JobCase):
             self.say("umount /mnt")
         with self.lab.formats_reach_all(), self.untouched(*topology.SPARE_NAMESPACES):
             # It is used by nobody, but was not named.
-            self.refused_prepare(f"{self.device} --purge format {ALLOWED}:1", "purges all of its drive", "not named")
-            self.refused_prepare(f"{self.device} --purge format {ALLOWED}", "purges all of its drive", "ext2, ext3 or ext4")
+            self.refused_prepare(f"{self.device} --purge format {ALLOWED}:1", "purges its whole drive", "writing not allowed")
+            self.refused_prepare(f"{self.device} --purge format {ALLOWED}", "purges its whole drive", "ext2, ext3 or ext4")
         self.say(f"dd if=/dev/zero of={second} bs=1M count=1 conv=fsync 2>/dev/null")
 
     def test_the_write_cache_is_switched_and_switched_back(self):

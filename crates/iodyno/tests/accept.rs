@@ -309,10 +309,7 @@ fn a_full_outbox_keeps_the_newest_and_names_what_it_dropped() {
     let output = world.run(&["runs", "push"]);
     status(&output, 4);
     let said = text(&output.stderr);
-    assert!(
-        said.contains("2 oldest documents dropped\n") && said.contains("1000 left"),
-        "{said}"
-    );
+    assert!(said.contains("2 oldest documents dropped\n") && said.contains("1000 left"), "{said}");
     assert!(said.contains("outbox/dropped") && said.contains("iodyno runs export"), "{said}");
     let dropped = std::fs::read_to_string(outbox.join("dropped")).unwrap();
     assert_eq!(dropped, "n0.0.0000.json\nn1.0.0001.json\n");

@@ -242,7 +242,11 @@ fn directories_are_made_looked_up_and_removed_an_operation_each() {
     // By now they belong to someone else.
     let refused = run(&world, &names("--ioengine=dirdelete", &directory));
     status(&refused, 2);
-    assert!(text(&refused.stderr).contains(": exists, and the job removes only"), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains(": exists, and the job removes only"),
+        "{}",
+        text(&refused.stderr)
+    );
     assert_eq!(world.files("data").len(), 20);
 }
 

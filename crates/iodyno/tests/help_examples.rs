@@ -49,7 +49,7 @@ const WANTS_A_DRIVE: [&str; 7] = [
     "nothing to resume",
     "no run",
     "captured machine",
-    "no drive to be seen",
+    "no drives found",
 ];
 
 /// Substitute for `iodyno`: no load, no long runs. As `sudo` it runs the command that follows.

@@ -267,7 +267,10 @@ fn mistakes_are_named_before_anything_is_made() {
         (&["--on-files", "64m", "--layout", "xfs+ext4"], "nothing stands on a file system"),
         (&["nvme0n1", "lvm-stripe:64k"], "quote lists in braces"),
         (&["--layout", "raw"], "no drives: "),
-        (&["--on-files", "64m", "--layout", "raw", "--plan", "snia-iops"], "need drives, not layouts"),
+        (
+            &["--on-files", "64m", "--layout", "raw", "--plan", "snia-iops"],
+            "need drives, not layouts",
+        ),
         (
             &["--on-files", "64m", "--layout", "raw", "--plan", "databse"],
             "neither a file nor a preset",

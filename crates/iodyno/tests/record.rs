@@ -368,7 +368,8 @@ fn a_trace_on_the_recorded_drive_is_warned_of() {
         let words = [&["record", drive.name(), "--for", "100ms", "-o", &trace], words].concat();
         let output = world.run(&words);
         status(&output, 0);
-        let warning = format!("{trace} is on {}: the trace will contain its own writes", drive.name());
+        let warning =
+            format!("{trace} is on {}: the trace will contain its own writes", drive.name());
         text(&output.stderr).contains(&warning)
     };
     assert!(warned(&recorded, &[]));

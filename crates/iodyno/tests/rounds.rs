@@ -50,7 +50,10 @@ fn presets_say_what_they_take_and_what_comes_before() {
         let output = run(&world, &["sweep", &preset, "--target", "data", "--dry-run"]);
         status(&output, 0);
         let said = text(&output.stdout);
-        assert!(said.contains("First, do this yourself") && said.contains("purge the drive"), "{said}");
+        assert!(
+            said.contains("First, do this yourself") && said.contains("purge the drive"),
+            "{said}"
+        );
         assert_eq!(said.contains("until steady"), preset != "snia-xsr", "{said}");
     }
     let output = run(&world, &["sweep", "snia-iops", "--target", "data", "--dry-run"]);

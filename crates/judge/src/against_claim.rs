@@ -241,7 +241,9 @@ mod tests {
         let slow = judgement(1e9);
         assert_eq!(slow.verdict, Verdict::Warn);
         assert!(
-            slow.reason.to_string().contains("50 % of the claim; what was written before"),
+            slow.reason
+                .to_string()
+                .contains("50 % of the claim; write speed depends on earlier writes"),
             "{}",
             slow.reason
         );

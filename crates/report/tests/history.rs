@@ -68,7 +68,7 @@ fn each_preparation_is_listed_once_with_data_written_since() {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(!text.contains('\u{1b}'), "{text:?}");
-    assert!(history_text(&[], &host, &style).contains("Nothing is recorded"));
+    assert!(history_text(&[], &host, &style).contains("No drive history yet"));
 
     let document = serde_json::to_value(history_document(&states, &host)).unwrap();
     let (_, schema) =

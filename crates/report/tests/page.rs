@@ -266,7 +266,7 @@ fn runs_of_several_hosts_are_compared_with_their_drives_in_one_table() {
         ">before</th>",
         "difference</th>",
         "unknown",
-        "run-to-run spread is not known",
+        "run-to-run spread unknown",
         "6.12.8",
     ] {
         assert!(both.contains(word), "{word} is missing");

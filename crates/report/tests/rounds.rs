@@ -129,15 +129,15 @@ fn preparations_in_the_store_are_reported() {
     for words in [
         "format-crypto · 1970-01-01 00:00 UTC",
         "written 2.00 times its capacity in sequence (2 TB)",
-        "nothing written between that and the test",
+        "nothing written since",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let since = DriveState { host_written_bytes: Some(2_999_000_000_000), ..state.clone() };
-    assert!(said(since).contains("1 GB written between that and the test"));
+    assert!(said(since).contains("1 GB written since"));
     let begun = DriveState { state: PreparationState::Begun, fill: None, ..state.clone() };
     let text = said(begun);
-    assert!(text.contains("no end of it is recorded"), "{text}");
+    assert!(text.contains("no end recorded"), "{text}");
     assert!(text.contains("not written in the last preparation"), "{text}");
     let none = DriveState { purge: None, host_written_bytes: None, ..state.clone() };
     let text = said(none);
@@ -170,7 +170,7 @@ fn a_page_has_figures_of_the_rounds_but_none_per_round() {
         "Averages over rounds 2 to 6",
         "Convergence to steady state",
         "Measurement window",
-        "nothing is recorded of one",
+        "unknown: none recorded",
         "\"steady_in\":6",
     ] {
         assert!(text.contains(words), "{words}");

@@ -322,7 +322,7 @@ fn runs_are_distinguished_by_the_shortest_prefix_of_their_ids() {
          nvme0n1, nvme1n1 +2  iodyno check"
     );
     assert!(lines[2].starts_with("01935f2a-7a80-7c9  -  "), "{text}");
-    assert!(runs_table(&[], &style(80)).starts_with("No runs in the store yet"));
+    assert!(runs_table(&[], &style(80)).starts_with("No runs stored yet"));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn a_missing_node_is_named_and_a_single_one_has_its_rates() {
     alone.run.accepted.as_mut().unwrap().start_at = None;
     assert!(!document(&alone).contains("mergeable"));
     assert_eq!(of(&[node(0, 2, (0, 5), 1000, &[]), second, alone]).len(), 2);
-    assert!(text(&[]).starts_with("No run of these began at an agreed moment"));
+    assert!(text(&[]).starts_with("No run had an agreed start"));
 }
 
 /// `trimwrite` trims and writes, and a document may have fio's other name of `rw`.

@@ -66,7 +66,7 @@ pub(crate) fn in_use(disk: &Loop, word: &str) {
     let error = refused(disk, || clear(disk, &everything(&disk.word())));
     assert!(matches!(error, TargetError::InUse { .. }), "{error}");
     assert!(error.to_string().contains(word), "{error}");
-    assert!(error.next_step().contains("cannot be allowed"), "{}", error.next_step());
+    assert!(error.next_step().contains("no option overrides it"), "{}", error.next_step());
 }
 
 /// An ext4 file system without background writes.
@@ -260,7 +260,7 @@ fn a_mount_that_only_another_namespace_sees_is_a_use() {
     let mut line = String::new();
     io::BufRead::read_line(&mut io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line)
         .unwrap();
-    let found = std::panic::catch_unwind(|| in_use(&disk, "holds it for itself"));
+    let found = std::panic::catch_unwind(|| in_use(&disk, "claims it"));
     assert_eq!(line, "mounted\n");
     drop(child.stdin.take());
     child.wait().unwrap();
@@ -453,7 +453,7 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     file.write_all_at(&b"somebody's records\n".repeat(100), 5000).unwrap();
     let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
-    let said = "1 of 1536 sampled blocks holds data of an unknown kind";
+    let said = "1 of 1536 sampled blocks holds unknown data";
     assert!(error.to_string().contains(said), "{error}");
 }
 
