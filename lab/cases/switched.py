@@ -16,4 +16,4 @@ class Switched(Scenario):
         measured = {e["what"]: e["value"] for e in uplink["evidence"] if e["what"].startswith("measured")}
         self.assertEqual(set(measured), {"measured (seq-read)", "measured (rand-read)"}, uplink)
         for what, value in measured.items():
-            self.assertRegex(value, r"sum of all alone: (4[5-9]|5[0-5]) %$", what)
+            self.assertRegex(value, r"sum of each alone: (4[5-9]|5[0-5]) %$", what)

@@ -24,7 +24,7 @@ fn a_healthy_machine_passes() {
     assert!(all.measurements.iter().all(|judged| judged.validity == Validity::Valid));
     let reason = all.measurements[1].metrics[0].reason.to_string();
     assert_eq!(reason, "98 % of the claim");
-    assert_eq!(all.measurements[9].metrics[0].reason.to_string(), "100 % of the sum of all alone");
+    assert_eq!(all.measurements[9].metrics[0].reason.to_string(), "100 % of the sum of each alone");
     assert_eq!(exit_status(&record, &all, true), ExitStatus::Fine);
     assert_eq!(all.subjects.len(), 3);
     assert_eq!(all.rules.len(), rules().len());

@@ -207,8 +207,8 @@ mod tests {
         assert_eq!((&evidence["kind"], &evidence["uniform"]), (&"sampled".into(), &1024.into()));
         assert_eq!(
             evidence["text"],
-            "25.0 % of 4096 sampled blocks were never written (they read as deallocated and take \
-             12 us at depth 1, blocks with data 80 us)"
+            "25.0 % of 4096 sampled blocks were never written (they read as deallocated in \
+             12 us at depth 1, blocks with data in 80 us)"
         );
         assert_eq!(serde_json::from_value::<WrittenShare>(json.clone()).unwrap(), of);
         json["evidence"] = "every sample holds data".into();

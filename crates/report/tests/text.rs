@@ -408,7 +408,7 @@ fn targets_on_the_same_drive_are_not_summed() {
     let mut record = common::record();
     let assessment = common::assessment(&record);
     let text = |record: &_| measurements_text(record, &assessment, &style(80));
-    assert!(text(&record).contains("of the sum of all alone"));
+    assert!(text(&record).contains("of the sum of each alone"));
     for host in &mut record.snapshots {
         host.blocks.retain(|block| block.name != "nvme1n1");
         host.blocks.push(BlockDevice {
@@ -418,7 +418,7 @@ fn targets_on_the_same_drive_are_not_summed() {
             ..BlockDevice::default()
         });
     }
-    assert!(!text(&record).contains("of the sum of all alone"));
+    assert!(!text(&record).contains("of the sum of each alone"));
 }
 
 #[test]

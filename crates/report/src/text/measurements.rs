@@ -340,7 +340,7 @@ pub(crate) fn parts(record: &Index<'_>, measurement: &Measurement, metric: Metri
         && shared_drives(record, measurement).is_empty()
     {
         let share = percent(total / sum);
-        items.insert(0, format!("{share} of the sum of all alone ({})", stated(metric, sum)));
+        items.insert(0, format!("{share} of the sum of each alone ({})", stated(metric, sum)));
     }
     items
 }
