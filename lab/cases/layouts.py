@@ -120,7 +120,7 @@ class Layouts(LayoutCase):
         finally:
             self.say("mv /bin/kept /bin/mkfs.xfs")
         self.say(f"mkfs.ext4 -q {second}")
-        check(["holds data", "ext4", "--discard-data"], "raw", "md0")
+        check(["holds unused data", "ext4", "--discard-data"], "raw", "md0")
         self.say(f"mount -o ro -t ext4 {second} /mnt")
         try:
             check(["is in use", "mounted at /mnt"], "raw", "md0")
@@ -137,7 +137,7 @@ class Layouts(LayoutCase):
         self.no_panic(result)
         try:
             self.assertEqual(result.status, 3, result.stderr)
-            for word in ["holds data", "ext4", "--discard-data"]:
+            for word in ["holds unused data", "ext4", "--discard-data"]:
                 self.assertIn(word, result.stderr)
             self.assertIn("ext4", self.say(f"wipefs --no-act {second}"))
         finally:

@@ -45,7 +45,7 @@ class Passthrough(JobCase):
         self.assertIn("poll_queues=", shortfalls(named(document, "t")), result.stderr)
         # The guest's Linux 6.1 polls for no call that waits, whatever the device.
         result, document = self.played(f"--name=t --rw=randread {SMALL} --ioengine=pvsync2 --hipri=1 {device}")
-        self.assertIn("take io_uring", shortfalls(named(document, "t")), result.stderr)
+        self.assertIn("use io_uring", shortfalls(named(document, "t")), result.stderr)
 
     def test_writes_and_trims(self):
         name = self.lab.namespace("F")

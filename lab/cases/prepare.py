@@ -124,7 +124,7 @@ class Prepare(JobCase):
                 try:
                     with self.untouched(*topology.SPARE_NAMESPACES):
                         for how in ("--purge format --fill 1x", "--fill 1x"):
-                            self.refused_prepare(f"{self.device} {how} {ALLOWED}", "holds data", said, "--discard-data")
+                            self.refused_prepare(f"{self.device} {how} {ALLOWED}", "holds unused data", said, "--discard-data")
                 finally:
                     self.clean()
 
