@@ -109,10 +109,10 @@ fn endless_job_files_and_plans_are_refused() {
     let endless = std::fs::File::open("/dev/zero").unwrap();
     let output = world.command().args(["run", "-"]).stdin(endless).output().unwrap();
     status(&output, 2);
-    assert!(text(&output.stderr).contains("longer than 16777216 bytes"));
+    assert!(text(&output.stderr).contains("too long: more than 16777216 bytes"));
     let long = world.sparse("long.fio", 1 << 40);
-    refused(&world, &["run", long.to_str().unwrap()], &["longer than"]);
-    refused(&world, &["sweep", long.to_str().unwrap(), "--target", "data"], &["longer than"]);
+    refused(&world, &["run", long.to_str().unwrap()], &["too long: more than"]);
+    refused(&world, &["sweep", long.to_str().unwrap(), "--target", "data"], &["too long: more than"]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("check --budget 0", &["at least 100ms"]),
     ("check --expect nope.toml", &["nope.toml"]),
     ("check --baseline nope .", &["nope"]),
-    ("check . --volume gp4", &["gp4", "known are gp3"]),
+    ("check . --volume gp4", &["gp4", "known: gp3"]),
     ("check . --volume gp3,fast", &["fast", "gp3,6000iops,500MB/s"]),
     ("check --columns serail --no-load .", &["did you mean \"serial\""]),
     ("explain /dev/nope", &["/dev/nope", "no such device", "iodyno list"]),
