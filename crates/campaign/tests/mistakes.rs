@@ -23,7 +23,7 @@ fn every_mistake_has_its_place() {
         // Top level.
         (
             said("name = \"x\"\nformat = \"iodyno.plan/9\""),
-            "2, column 10: format `iodyno.plan/9` is unknown; this iodyno reads iodyno.plan/1",
+            "2, column 10: format `iodyno.plan/9` is not known; this iodyno reads iodyno.plan/1",
         ),
         (
             of("repeat = 10000000"),
@@ -175,8 +175,8 @@ fn mistakes_in_plans_of_steps_have_their_place() {
             "6, column 15: step `a`: outstanding: expected 1 <= from <= to",
         ),
         (
-            "job = { }\n[step.outstanding]\nfrom = 1\nto = 2\nuntil_growth_below_percent = nan",
-            "9, column 30: step `a`: outstanding: until_growth_below_percent: expected above 0",
+            "job = { }\noutstanding = { from = 1, to = 2, until_growth_below_percent = nan }",
+            "6, column 64: step `a`: outstanding: until_growth_below_percent: expected above 0",
         ),
         (
             "job = { }\n[[step]]\nname = \"a\"\non = [\"each\"]",

@@ -136,7 +136,7 @@ fn failures_quote_fio() {
         Ok(report) => report.jobs[0].failure.clone().unwrap(),
         Err(error) => error.to_string(),
     };
-    assert!(told.contains("exit status 1: ") && told.contains("io_uring_cmd"), "{told}");
+    assert!(told.contains("exited with status 1: ") && told.contains("io_uring_cmd"), "{told}");
     assert!(!told.contains("/proc/"), "{told}");
 }
 

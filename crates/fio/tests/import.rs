@@ -250,7 +250,7 @@ fn other_encodings_and_other_files() {
         assert_eq!(found.problems[0].what, "no fio output found");
     }
     let rows = read(b"1, 100, 0, 4096\n2, 100, 0, 4096\n");
-    assert!(rows.problems[0].what.contains("name does not say"), "{rows:?}");
+    assert!(rows.problems[0].what.contains("name lacks the log type"), "{rows:?}");
 }
 
 /// A campaign of bench-fio: two block sizes, clones, logs next to the results.

@@ -288,7 +288,7 @@ fn quoted_lines_without_a_block_are_no_measurements() {
     let found = iodyno_fio::read::text("", &page(quoted));
     assert_eq!(found.measurements.len(), 1, "{:?}", found.measurements);
     assert_eq!(found.measurements[0].total.len(), 1);
-    let said = |problem: &iodyno_fio::read::Problem| problem.what.contains("no measurement");
+    let said = |problem: &iodyno_fio::read::Problem| problem.what.contains("not imported");
     assert!(found.problems.iter().any(said), "{:?}", found.problems);
 }
 

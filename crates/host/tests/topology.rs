@@ -109,7 +109,7 @@ fn a_raid_card_hides_drives_and_a_lent_drive_has_no_disk() {
           sda1: 2 MiB ! starts at byte 32256, off 4 KiB
             swap
     port 0000:00:02.0: Gen3 x4, carries about 3547 MB/s
-      NVMe function 0000:02:00.0: lent to vfio-pci: no block device
+      NVMe function 0000:02:00.0: used by vfio-pci: no block device
     vda: 2.1 MB, virtual disk, at 0000:00:05.0
   bus 0000:08
     vdb: 4.1 kB, virtual disk, at 0000:08:00.0

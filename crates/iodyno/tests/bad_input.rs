@@ -112,7 +112,11 @@ fn endless_job_files_and_plans_are_refused() {
     assert!(text(&output.stderr).contains("too long: more than 16777216 bytes"));
     let long = world.sparse("long.fio", 1 << 40);
     refused(&world, &["run", long.to_str().unwrap()], &["too long: more than"]);
-    refused(&world, &["sweep", long.to_str().unwrap(), "--target", "data"], &["too long: more than"]);
+    refused(
+        &world,
+        &["sweep", long.to_str().unwrap(), "--target", "data"],
+        &["too long: more than"],
+    );
 }
 
 #[test]

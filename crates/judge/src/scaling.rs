@@ -135,7 +135,7 @@ mod tests {
         }
         let found = Growth::of(&Scaling::default(), all.iter());
         assert_eq!((found.stopped_at, found.is_doubtful), (Some(3), true));
-        assert!(found.sentence("read").unwrap().contains("leave that open"));
+        assert!(found.sentence("read").unwrap().contains("too wide"));
         // With 20 equal drives the 21st adds a twentieth, and that is all it can add.
         let many: Vec<f64> = (1..=24).map(|n| f64::from(n) * 1e9).collect();
         assert_eq!(growth(&many).stopped_at, None);

@@ -266,7 +266,7 @@ fn runs_of_several_hosts_are_compared_with_their_drives_in_one_table() {
         ">before</th>",
         "difference</th>",
         "unknown",
-        "run-to-run spread unknown",
+        "run-to-run spread is not known",
         "6.12.8",
     ] {
         assert!(both.contains(word), "{word} is missing");
@@ -336,6 +336,6 @@ fn a_page_of_many_measurements_stays_small() {
         records.iter().map(|record| run(record, &assessment, &[])).collect();
     let html = self::html(&runs);
     assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
-    assert!(html.contains("Of 200 runs the first 32 are shown below."));
+    assert!(html.contains("Of 200 runs, only the first 32 are shown."));
     assert!(html.contains("night 199"), "all stand in the table");
 }

@@ -240,7 +240,7 @@ fn without_nvme_the_disks_are_listed() {
     let (record, _) = common::virtual_machine();
     let mut host = record.snapshots[0].clone();
     let text = list_text(&host, &style(80)).unwrap();
-    assert!(text.starts_with("No NVMe drive on this machine; the storage"), "{text}");
+    assert!(text.starts_with("No NVMe drive on this machine; other storage"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("vda   virtual disk")), "{text}");
     host.blocks[0].kind = BlockKind::Zram;
     let none = list_text(&host, &style(80)).unwrap();

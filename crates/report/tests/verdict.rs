@@ -240,7 +240,7 @@ fn empty_drives_allow_no_conclusion() {
     let valid = words(Validity::Qualified);
     assert!(valid.contains("the aggregate stopped growing at 1 drive"), "{valid}");
     let invalid = words(Validity::Invalid);
-    assert!(invalid.contains("no conclusion") && invalid.contains("3 of 3"), "{invalid}");
+    assert!(invalid.contains("undecided") && invalid.contains("3 of 3"), "{invalid}");
     assert!(invalid.contains("blocks-not-written") && !invalid.contains("stopped"), "{invalid}");
 }
 

@@ -121,7 +121,7 @@ fn a_device_that_was_not_named_is_refused_with_the_word_to_type() {
     let disk = Loop::new(8 * MIB);
     let name = disk.name();
     let error = refused(&disk, || clear(&disk, &Permission::default()));
-    assert_eq!(error.to_string(), format!("{name} : writing not allowed"));
+    assert_eq!(error.to_string(), format!("{name}: writing not allowed"));
     let word = format!("{name}:8M");
     assert_eq!(error.next_step(), format!("if all data on it may be lost: --allow-write {word}"));
     // Names that change at boot, other sizes, other devices.

@@ -24,7 +24,7 @@ fn a_full_disk_is_reported_first_and_one_that_fills_up_is_cleaned() {
     let mut never = |_| panic!("it writes");
     let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut never).unwrap_err();
     assert!(matches!(error, TargetError::NoRoom { .. }), "{error}");
-    assert!(error.to_string().starts_with(&format!("{} needs 1 GiB, and ", path.display())));
+    assert!(error.to_string().starts_with(&format!("{} needs 1 GiB, but ", path.display())));
     assert!(!path.exists());
 
     // The free space is gone when it is laid out.

@@ -456,6 +456,6 @@ fn an_interruption_leaves_no_file() {
         _ => ControlFlow::Break(()),
     };
     let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut stop).unwrap_err();
-    assert!(error.to_string().ends_with("the file was removed"), "{error}");
+    assert!(error.to_string().ends_with("the file is removed"), "{error}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

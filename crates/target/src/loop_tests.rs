@@ -84,7 +84,7 @@ fn a_directory_without_space_is_refused_with_the_needed_space() {
     assert!(target.remarks().is_empty());
     let error = ScratchPlan::of(&target).unwrap_err();
     assert!(matches!(error, TargetError::NoSpace { .. }));
-    assert!(error.to_string().contains("needs 1 GiB of free space"), "{error}");
+    assert!(error.to_string().contains("needs 1 GiB free"), "{error}");
 }
 
 #[test]

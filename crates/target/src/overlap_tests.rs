@@ -279,7 +279,7 @@ fn where_only_root_may_ask_what_a_loop_lies_on_that_is_said() {
     source.denied.push(format!("/ioctl/{}.backing", theirs.name()));
     let disk = mine.at(&[]);
     let error = clear_with(&source, &disk.0, &disk.word()).unwrap_err();
-    let said = format!("what {} is unknown", theirs.name());
+    let said = format!("the backing of {} is unknown", theirs.name());
     assert!(matches!(error, TargetError::NotKnown { .. }), "{error}");
     assert!(error.to_string().contains(&said), "{error}");
 

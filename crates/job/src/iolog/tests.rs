@@ -145,7 +145,7 @@ fn errors_name_the_line_or_record() {
     assert!(wrong(b"fio version 2 iolog\na read 0 0\n").contains("no bytes"));
     let far = format!("fio version 2 iolog\na read {} 4096\n", u64::MAX - 1);
     assert!(wrong(far.as_bytes()).contains("larger than any file"));
-    assert!(wrong(&trace()[..100]).contains("record 2: it ends within"));
+    assert!(wrong(&trace()[..100]).contains("record 2: truncated record"));
     let mut newer = trace();
     newer[0] = if cfg!(target_endian = "little") { 8 } else { newer[0] };
     assert!(wrong(&newer).contains("record 1: its version"));

@@ -69,7 +69,7 @@ mod tests {
             host.blocks[0].queue.hardware_queues = known(1);
         });
         let why = reserves(&RULE, &by_default.record(), 0).unwrap().why;
-        assert!(why.contains("the kernel's own choice"), "{why}");
+        assert!(why.contains("the kernel's default"), "{why}");
         assert_eq!(check_rule(&RULE, &with(Fact::Absent, BlockKind::Nvme)), Outcome::CannotTell);
     }
 }

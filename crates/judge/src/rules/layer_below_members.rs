@@ -289,7 +289,7 @@ mod tests {
         let found = outcome.only(Severity::Warn);
         let other_causes =
             found.evidence.iter().any(|one| one.value.contains("too few for all members"));
-        assert!(other_causes && found.next.contains("beside"), "{found:?}");
+        assert!(other_causes && found.next.contains("other causes"), "{found:?}");
     }
 
     #[test]

@@ -139,7 +139,7 @@ mod tests {
         let old = stack(known(Bytes(63 * 512)), 512 << 10, 512 << 10);
         check_rule(&RULE, &old).only(Severity::Info);
         let why = reserves(&RULE, &old, 0).unwrap().why;
-        assert_eq!(why, "nvme0n1p1 begins at byte 32256 of nvme0n1, whose blocks are of 4096");
+        assert_eq!(why, "nvme0n1p1 begins at byte 32256 of nvme0n1, with blocks of 4096");
         let other = reserves(&RULE, &stack(aligned, 192 << 10, 512 << 10), 0).unwrap();
         assert!(other.why.starts_with("xfs on md0 was made for chunks"), "{other:?}");
         let blind = stack(Fact::Absent, 512 << 10, 512 << 10);
