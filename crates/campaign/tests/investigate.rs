@@ -135,7 +135,7 @@ fn drive_limit_is_of_ios_or_of_bytes() {
     assert!(text.contains("neither more depth nor more jobs raise it"), "{text}");
     let large = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
     let (_, text) = named(&large, Limiter::Drive);
-    assert!(text.contains("one of bytes"), "{text}");
+    assert!(text.contains("the limit is bandwidth"), "{text}");
     assert_eq!(names(&large).last(), Some(&"once-more"));
 }
 

@@ -175,7 +175,7 @@ fn mistakes_in_plans_of_steps_have_their_place() {
             "6, column 15: step `a`: outstanding: expected 1 <= from <= to",
         ),
         (
-            "job = { }\noutstanding = { from = 1, to = 2, until_growth_below_percent = nan }",
+            "job = { }\noutstanding = { from = 1, to = 2, until_growth_below_percent = 0 }",
             "6, column 64: step `a`: outstanding: until_growth_below_percent: expected above 0",
         ),
         (
