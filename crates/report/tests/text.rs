@@ -247,7 +247,7 @@ fn without_nvme_the_disks_are_listed() {
     assert!(none.starts_with("No NVMe drive on this machine\n"), "{none}");
     host.no_sysfs = true;
     let blind = list_text(&host, &style(80)).unwrap();
-    assert!(blind.starts_with("/sys is not mounted here") && !blind.contains("No NVMe"), "{blind}");
+    assert!(blind.starts_with("/sys is not mounted: ") && !blind.contains("No NVMe"), "{blind}");
     host.hostname = Fact::Absent;
     assert!(host_text(&common::without_facts(host), &style(80)).contains("virtio_blk"));
 }

@@ -148,7 +148,7 @@ fn errors_name_the_line_or_record() {
     assert!(wrong(&trace()[..100]).contains("record 2: truncated record"));
     let mut newer = trace();
     newer[0] = if cfg!(target_endian = "little") { 8 } else { newer[0] };
-    assert!(wrong(&newer).contains("record 1: its version"));
+    assert!(wrong(&newer).contains("record 1: version is not 7"));
     let long = [b"fio version 2 iolog\n".to_vec(), vec![b'a'; 10_000]].concat();
     assert!(wrong(&long).contains("longer than 4096"));
 }
