@@ -28,7 +28,7 @@ const SIGNIFICANCE: f64 = 0.001;
 /// switches between two rates would be considered warm whenever it stays in one of them.
 #[must_use]
 pub fn warmup_len(samples: &[f64]) -> usize {
-    let batches: Vec<f64> = samples.chunks_exact(BATCH).map(|batch| mean(batch)).collect();
+    let batches: Vec<f64> = samples.chunks_exact(BATCH).map(mean).collect();
     let cut = mser(&batches) * BATCH;
     if cut > 0 && differs(&samples[..cut], &samples[cut..]) { cut } else { 0 }
 }

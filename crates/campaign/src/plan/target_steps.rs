@@ -70,7 +70,7 @@ impl Study {
         if step.outstanding.is_some_and(|search| !(1..=search.to).contains(&search.from)) {
             return Err(wrong(&["outstanding"], "outstanding: expected 1 <= from <= to"));
         }
-        if step.outstanding.is_some_and(|search| !(search.growth_percent > 0.0)) {
+        if !step.outstanding.is_none_or(|search| search.growth_percent > 0.0) {
             let what = "outstanding: until_growth_below_percent: expected above 0";
             return Err(wrong(&["outstanding", "until_growth_below_percent"], what));
         }
