@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_job::{Units, parse_size_in};
+use iodyno_job::{Pattern, Units, parse_size_in};
 use iodyno_model::Workload;
 
 /// Builds the workload of `options`.
 pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     let mut take = |names: [&str; 2]| names.iter().find_map(|name| options.remove(*name));
-    let rw = take(["rw", "readwrite"]).map(|rw| match rw.strip_prefix("readwrite") {
-        Some(rest) => format!("rw{rest}"),
-        None => rw,
-    });
+    let rw = take(["rw", "readwrite"]).map(canonical_rw);
     let bs = take(["bs", "blocksize"]);
     let iodepth = take(["iodepth", ""]);
     let numjobs = take(["numjobs", ""]);
@@ -90,6 +87,15 @@ pub(super) fn split_names(names: &str) -> Vec<String> {
     marked.split(':').map(|name| name.replace('\0', ":")).collect()
 }
 
+/// Replaces an alias in a value of `rw` by the pattern's first name, so that equal workloads are equal.
+fn canonical_rw(rw: String) -> String {
+    let (word, step) = rw.split_at(rw.find(':').unwrap_or(rw.len()));
+    match Pattern::ALL.into_iter().find(|(name, _)| *name == word) {
+        Some((_, pattern)) => format!("{}{step}", pattern.name()),
+        None => rw,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +106,7 @@ mod tests {
         assert_eq!(rw("readwrite").as_deref(), Some("rw"));
         assert_eq!(rw("readwrite:8").as_deref(), Some("rw:8"));
         assert_eq!(rw("randrw").as_deref(), Some("randrw"));
+        assert_eq!(rw("randreadwrite").as_deref(), Some("randrw"));
+        assert_eq!(rw("upwards").as_deref(), Some("upwards"));
     }
 }
