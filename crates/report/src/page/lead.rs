@@ -1,8 +1,6 @@
 //! Top of a run's section: verdict, attention list, a row for each drive of a check, and the one
 //! figure that shows it.
 
-use std::collections::BTreeSet;
-
 use iodyno_figure::{
     Axis, Content, Figure, Form, Kind, Metric as Drawn, Panel, Point, Quantity, Request, Scale,
     Series, Source, figure, suggested,
@@ -123,7 +121,7 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     let (mut bases, mut alone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (at, of) in record.measurements.iter().enumerate() {
         let ([target], Some(judged)) = (of.targets.as_slice(), assessment.of(at)) else { continue };
-        alone.push(short_name(target));
+        add_missing(&mut alone, [short_name(target)]);
         let Some((point, basis)) = ratio_point(judged) else { continue };
         found.push((short_name(target), step_name(&of.name), point));
         add_missing(&mut bases, [basis]);
@@ -137,8 +135,6 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     }
     let all = drives.len();
     alone.retain(|name| drives.iter().all(|(known, _)| known != name));
-    let mut seen = BTreeSet::new();
-    alone.retain(|name| seen.insert(*name));
     let mut least: Vec<f64> = drives.iter().map(|(_, least)| *least).collect();
     least.sort_by(f64::total_cmp);
     if let Some(most) = least.get(MOST_DRIVES - 1) {
