@@ -128,7 +128,7 @@ fn values<'m>(
         if values.len() <= round {
             values.resize(round + 1, None);
         }
-        values[round] = figure(tracked.metric, measurement);
+        values[round] = total_figure(tracked.metric, measurement);
     }
     values
 }
@@ -175,7 +175,7 @@ pub fn is_whole(measurement: &Measurement) -> bool {
 
 /// Returns a figure of a measurement over all its directions, in SI units (latencies in ns); `None`
 /// if one of them is not known.
-pub fn figure(metric: Metric, measurement: &Measurement) -> Option<f64> {
+pub fn total_figure(metric: Metric, measurement: &Measurement) -> Option<f64> {
     let total = &measurement.total;
     let rates: Option<Vec<f64>> = total
         .iter()
@@ -269,10 +269,10 @@ mod tests {
         other.iops = Some(Estimate::bare(100.0));
         other.latency_mean = Some(Estimate::bare(50.0));
         one.total.push(other);
-        assert_eq!(figure(Metric::LatencyMean, &one), Some(20.0));
-        assert_eq!(figure(Metric::Iops, &one), Some(400.0));
+        assert_eq!(total_figure(Metric::LatencyMean, &one), Some(20.0));
+        assert_eq!(total_figure(Metric::Iops, &one), Some(400.0));
         one.total[0].iops = None;
-        assert_eq!(figure(Metric::Iops, &one), None);
+        assert_eq!(total_figure(Metric::Iops, &one), None);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use causes::explains;
 pub use ceiling::{Bound, Ceiling, LAYERS};
 pub use claims::{ClaimBook, claim_of};
 pub use contract::ContractError;
-pub use convergence::{Convergence, Track, figure, is_whole, limits};
+pub use convergence::{Convergence, Track, is_whole, limits, total_figure};
 pub use equals::{FALSE_DISCOVERY_RATE, Unlike, compare_with_peers};
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;

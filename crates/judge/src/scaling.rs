@@ -2,7 +2,7 @@
 
 use iodyno_model::{Estimate, Measurement, Metric, Scaling, format_mb_per_s};
 
-use crate::convergence::{figure, is_whole};
+use crate::convergence::{is_whole, total_figure};
 
 /// Growth of one point's aggregate with the number of drives.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,7 +26,8 @@ impl Growth {
             let is_on = move |of: &&Measurement| of.targets.len() == drives && is_whole(of);
             measurements.clone().filter(is_on)
         };
-        let aggregate = |drives: usize| mean(on(drives).map(|of| figure(Metric::Bandwidth, of)));
+        let aggregate =
+            |drives: usize| mean(on(drives).map(|of| total_figure(Metric::Bandwidth, of)));
         let aggregates: Vec<f64> = (1..).map_while(aggregate).collect();
         let least = aggregates.first().map(|alone| alone * asked.least_gain_percent / 100.0);
         let brings_little = |pair: &[f64]| least.is_some_and(|least| pair[1] - pair[0] < least);

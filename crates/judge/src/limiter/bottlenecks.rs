@@ -7,7 +7,7 @@ use iodyno_model::{
 };
 
 use crate::control_group;
-use crate::convergence::figure as total_figure;
+use crate::convergence::total_figure;
 use crate::figures::percent;
 use crate::measured::is_paced;
 use crate::outstanding::{STILL_GROWING, job_depth};

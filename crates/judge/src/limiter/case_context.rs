@@ -11,7 +11,7 @@ use super::suspect::{Limiter, Standing, Suspect};
 use crate::ceiling::{Bound, Ceiling};
 use crate::claims::{ClaimBook, claim_of};
 use crate::control_group::cgroup_effect;
-use crate::convergence::figure as total_figure;
+use crate::convergence::total_figure;
 use crate::index::Index;
 use crate::measured::{is_paced, pauses};
 use crate::saturation::FULL_QUEUE;

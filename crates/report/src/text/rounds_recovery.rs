@@ -1,6 +1,6 @@
 //! Host idle recovery: the rate regained by pauses, and latencies between and after them.
 
-use iodyno_judge::{Convergence, figure};
+use iodyno_judge::{Convergence, total_figure};
 use iodyno_model::{Measurement, Metric, Rounds, parse_duration_ns};
 
 use super::grid::{GridCell, GridColumn};
@@ -40,7 +40,7 @@ pub(super) fn recovery(
     };
     let mut rows = vec![row(clean(&tracked.point), &steady, baseline)];
     rows.extend(after.iter().map(|of| {
-        let iops = figure(Metric::Iops, of).zip(active_share(of));
+        let iops = total_figure(Metric::Iops, of).zip(active_share(of));
         row(clean(&of.name), &[*of], iops.map(|(iops, share)| iops / share))
     }));
     let columns = [

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use iodyno_judge::{Convergence, Track, figure};
+use iodyno_judge::{Convergence, Track, total_figure};
 use iodyno_model::{Histogram, Measurement, Metric, Rounds, distinct, format_count};
 
 use super::Style;
@@ -125,7 +125,7 @@ pub(super) fn of_window(found: &Convergence, window: &RangeInclusive<u32>) -> St
 
 /// Mean of a metric over measurements; `None` if one of them lacks it.
 pub(super) fn mean(metric: Metric, of: &[&Measurement]) -> Option<f64> {
-    let values: Option<Vec<f64>> = of.iter().map(|of| figure(metric, of)).collect();
+    let values: Option<Vec<f64>> = of.iter().map(|of| total_figure(metric, of)).collect();
     let values = values.filter(|values| !values.is_empty())?;
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
