@@ -54,6 +54,7 @@ pub use nvme::{
     parse_purge_support, parse_sanitize_status, parse_volume_limits, volume_limits,
 };
 pub use open_files::{Openers, openers};
+pub use read::unescape_bytes;
 pub use snapshot::snapshot;
 pub use source::{AdminRead, Depth, FileId, Source, SourceError};
 pub use temperature::temperature_c;

@@ -148,9 +148,13 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Undoes procfs's escapes in paths, such as `\040` for a blank.
+/// [`unescape_bytes`] of a text; bytes that are not UTF-8 are replaced.
 pub(crate) fn unescape(text: &str) -> String {
-    let bytes = text.as_bytes();
+    String::from_utf8_lossy(&unescape_bytes(text.as_bytes())).into_owned()
+}
+
+/// Undoes procfs's octal escapes in paths (mountinfo, swaps), such as `\040` for a blank.
+pub fn unescape_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(bytes.len());
     let mut i = 0;
     while i < bytes.len() {
@@ -170,7 +174,7 @@ pub(crate) fn unescape(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&plain).into_owned()
+    plain
 }
 
 #[cfg(test)]

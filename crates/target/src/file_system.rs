@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use iodyno_host::unescape_bytes;
 use iodyno_model::{Caveat, FileSystemEffect};
 
 /// A mounted file system, from /proc/self/mountinfo.
@@ -140,27 +141,9 @@ impl FileSystem {
     }
 }
 
-/// Decodes a field of mountinfo: space, tab, newline and backslash are octal escapes.
+/// Decodes a path of mountinfo or /proc/swaps.
 pub(crate) fn unescape(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        match octal {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[3..];
-            }
-            None => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    OsString::from_vec(bytes).into()
+    OsString::from_vec(unescape_bytes(field)).into()
 }
 
 #[cfg(test)]
