@@ -23,7 +23,7 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
     let mut sentences = Vec::new();
     for directory in &directories {
         sentences.push(format!(
-            "In {directory} it writes a scratch file for about 10 s (256 MiB to 8 GiB, at most a quarter of the free space), reads and removes it."
+            "In {directory} iodyno writes a scratch file for about 10 s (256 MiB to 8 GiB, at most a quarter of the free space), reads and removes it."
         ));
     }
     if !devices.is_empty() {
@@ -56,7 +56,9 @@ pub(crate) fn question(
     let mut sentences: Vec<String> = directories
         .iter()
         .map(|directory| {
-            format!("In {directory} it writes a scratch file for about 10 s, reads and removes it.")
+            format!(
+                "In {directory} iodyno writes a scratch file for about 10 s, reads and removes it."
+            )
         })
         .collect();
     let does = action(writes);
