@@ -288,12 +288,15 @@ fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: GridQuantity) 
     })
 }
 
+/// Legend of invalid values in a table.
+pub(super) const INVALID_LEGEND: &str = "( ) not valid as a measurement";
+
 /// Legend of the marks used.
 fn legend(marks: &[Mark], style: &Style) -> String {
     let meanings = [
         (Mark::LessPrecise, "? less precise than asked"),
         (Mark::Predicted, "~ predicted"),
-        (Mark::Invalid, "( ) invalid measurement"),
+        (Mark::Invalid, INVALID_LEGEND),
     ];
     let used = meanings.iter().filter(|(mark, _)| marks.contains(mark));
     let used: Vec<String> = used.map(|(_, says)| (*says).to_owned()).collect();

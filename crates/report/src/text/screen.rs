@@ -11,7 +11,7 @@ use super::glance_table::{Glance, glance};
 use super::grid::grid;
 use super::host::counted;
 use super::ink::Ink;
-use super::point_grids::PlannedPoint;
+use super::point_grids::{INVALID_LEGEND, PlannedPoint};
 use super::rows::{caveats, clause as clause_of_rows, commands, rows};
 use super::words::{Hanging, clean, dim, display_width, first_line, listed};
 use super::{Style, drives, headroom, headroom_text, replay, rounds, verdict_words};
@@ -239,7 +239,7 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
     let (columns, lines) = glance.cells();
     let mut out = grid(&columns, &lines, style, false).text;
     if glance.rows.iter().any(|row| row.has_invalid) {
-        out.push_str(&dim("( ) not valid as a measurement"));
+        out.push_str(&dim(INVALID_LEGEND));
     }
     out
 }
