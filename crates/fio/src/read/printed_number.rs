@@ -97,8 +97,11 @@ impl Notation {
             (Some(_), Decimals::CarryLost) if figure.value.fract() == 0.0 => (value, value + scale),
             // The decimals come from a remainder that was itself truncated.
             (Some(digits), _) => {
-                let half = scale / 2.0 / 10_f64.powi(digits);
-                (value - half, value + half + lost.max(scale / step))
+                // In units of the last digit, where half a unit is exact: 32.7 - 0.05 is not 32.65.
+                let units = 10_f64.powi(digits);
+                let last = (figure.value * units).round();
+                let bound = |last: f64| last * scale / units;
+                (bound(last - 0.5), bound(last + 0.5) + lost.max(scale / step))
             }
         };
         estimate(value, low.max(0.0), high)
@@ -213,6 +216,7 @@ mod tests {
         holds(NEW.bytes("64.0MiB/s"), 67_108_864.0, 67.16e6);
         holds(NEW.bytes("20.5MiB/s"), 21_495_808.0, 21_548_521.7);
         holds(NEW.bytes("67.2MB/s"), 67.2e6, 67.16e6);
+        holds(NEW.bytes("32.7kB/s"), 32_700.0, 32_650.0);
         holds(NEW.bytes("143Mi"), 149_946_368.0, 150e6);
         holds(NEW.bytes("4868Mbit/s"), 608.5e6, 608.5e6);
         holds(NEW.bytes("5771B/s"), 5771.0, 5771.9);
