@@ -1,7 +1,10 @@
 //! Tests `iodyno explain`: published studies give their authors' conclusions; measured targets; the
 //! command line.
 
-use crate::common::{World, status, text};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use crate::common::{World, status, text, tool};
 use serde_json::Value;
 
 fn study(name: &str) -> String {
@@ -338,4 +341,25 @@ fn a_synchronous_engine_is_told_by_its_jobs() {
     let output = world.run(&["explain", file.to_str().unwrap()]);
     let out = text(&output.stdout);
     assert!(!out.contains("3.27 ms") && !out.contains("twice the iodepth"), "{out}");
+}
+
+#[test]
+fn an_interrupt_before_the_first_rate_is_no_wrong_usage() {
+    let world = World::new();
+    let path = world.path("data");
+    std::fs::write(&path, vec![7; 16 << 20]).unwrap();
+    let mut command = world.command();
+    command.args(["explain", path.to_str().unwrap(), "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("Only reads") {
+        assert!(notes.read_line(&mut said).unwrap() > 0, "it ended before it measured: {said}");
+    }
+    tool("kill", &["-INT", &child.id().to_string()]);
+    let output = child.wait_with_output().unwrap();
+    notes.read_to_string(&mut said).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "iodyno.explain/1");
 }

@@ -191,15 +191,19 @@ fn print(
 ) -> Result<u8> {
     let records: Vec<&RunRecord> = records.iter().collect();
     let explained = explain_stored(&records, claims);
-    if explained.is_empty() {
+    let status = status(&records, &explained);
+    if explained.is_empty() && status != 3 {
         return Err(Usage("no measurement has a rate".into()).into());
     }
-    let status = status(&records, &explained);
     let earlier: Vec<EarlierHeadroom> =
         records.iter().flat_map(|record| headroom::stored(context, record)).collect();
     if context.json {
         let document = explain_document(&explained, earlier, status);
         terminal::print(&json_text(&document)?)?;
+        return Ok(status);
+    }
+    if explained.is_empty() {
+        terminal::note("ended before a rate was measured: iodyno show last");
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
