@@ -33,7 +33,7 @@ fn every_mistake_has_its_place() {
         (of("repeat = 0"), "3, column 10: repeat: expected at least 1"),
         (
             of("p99_bound = \"5x\""),
-            "3, column 13: p99_bound: a time such as 10, 10s, 500ms or 2m was expected, not `5x`",
+            "3, column 13: p99_bound: expected a time such as 10, 10s, 500ms or 2m, not `5x`",
         ),
         (
             of("repeat = 2\nadaptive = true"),
@@ -42,32 +42,32 @@ fn every_mistake_has_its_place() {
         // [stop].
         (
             of("[stop]\nprecision_percent = 0"),
-            "4, column 21: stop: precision_percent: above 0 was expected",
+            "4, column 21: stop: precision_percent: expected a number above 0",
         ),
         (
             of("[stop]\nprecision_percent = nan"),
-            "4, column 21: stop: precision_percent: above 0 was expected",
+            "4, column 21: stop: precision_percent: expected a number above 0",
         ),
         (
             of("[stop]\nlevel_percent = 100"),
-            "4, column 17: stop: level_percent: above 0 and below 100 was expected",
+            "4, column 17: stop: level_percent: expected a number above 0 and below 100",
         ),
         (
             of("[stop]\np99_percent = -1"),
-            "4, column 15: stop: p99_percent: 0 (not asked for) or above was expected",
+            "4, column 15: stop: p99_percent: expected 0 (not asked for) or above",
         ),
         (
             of("[stop]\nmin_time = \"2m\"\nmax_time = \"1m\""),
-            "5, column 12: stop: max_time: 2m (min_time) or longer was expected",
+            "5, column 12: stop: max_time: expected 2m (min_time) or longer",
         ),
         (
             of("[stop]\nmin_time = \"2m\""),
-            "3, column 1: stop: max_time: 2m (min_time) or longer was expected",
+            "3, column 1: stop: max_time: expected 2m (min_time) or longer",
         ),
-        (of("stop.round = \"0\""), "3, column 14: stop: round: a time above 0 was expected"),
+        (of("stop.round = \"0\""), "3, column 14: stop: round: expected a time above 0"),
         (
             of("[stop]\nmax_time = \"\""),
-            "4, column 12: stop: max_time: a time such as 10, 10s, 500ms or 2m was expected, not ``",
+            "4, column 12: stop: max_time: expected a time such as 10, 10s, 500ms or 2m, not ``",
         ),
         // Options at their places.
         (
@@ -91,19 +91,19 @@ fn every_mistake_has_its_place() {
         ),
         // [rounds].
         (in_rounds("most = 7"), "6, column 1: rounds: track: expected points to track"),
-        (tracked("window = 1"), "8, column 10: rounds: window: 2 or more were expected"),
-        (tracked("most = 4"), "8, column 8: rounds: most: the window or more were expected"),
+        (tracked("window = 1"), "8, column 10: rounds: window: expected 2 or more"),
+        (tracked("most = 4"), "8, column 8: rounds: most: expected the window or more"),
         (
             tracked("excursion_percent = 0"),
-            "8, column 21: rounds: excursion_percent: above 0 was expected",
+            "8, column 21: rounds: excursion_percent: expected a number above 0",
         ),
         (
             tracked("slope_percent = -1"),
-            "8, column 17: rounds: slope_percent: above 0 was expected",
+            "8, column 17: rounds: slope_percent: expected a number above 0",
         ),
         (
             tracked("written_times = 0"),
-            "8, column 17: rounds: written_times: a number above 0 was expected",
+            "8, column 17: rounds: written_times: expected a number above 0",
         ),
         (
             in_rounds(
@@ -131,12 +131,12 @@ fn every_mistake_has_its_place() {
         ),
         (
             of("[scaling]\nleast_gain_percent = 100"),
-            "4, column 22: scaling: least_gain_percent: expected above 0 and below 100",
+            "4, column 22: scaling: least_gain_percent: expected a number above 0 and below 100",
         ),
         // [preparation].
         (
             of("[preparation]\nfill = 0"),
-            "4, column 8: preparation: fill: expected above 0 and at most 100 times",
+            "4, column 8: preparation: fill: expected a number above 0 and at most 100 times",
         ),
         (
             of("[preparation]\ncondition = \"rw\""),
@@ -149,7 +149,7 @@ fn every_mistake_has_its_place() {
         ),
         (
             of("[preparation]\ncondition = \"random\"\nround = \"x\""),
-            "5, column 9: preparation: round: a time such as 10, 10s, 500ms or 2m was expected, not `x`",
+            "5, column 9: preparation: round: expected a time such as 10, 10s, 500ms or 2m, not `x`",
         ),
     ];
     let mut wrong = Vec::new();
@@ -176,7 +176,7 @@ fn mistakes_in_plans_of_steps_have_their_place() {
         ),
         (
             "job = { }\noutstanding = { from = 1, to = 2, until_growth_below_percent = 0 }",
-            "6, column 64: step `a`: outstanding: until_growth_below_percent: expected above 0",
+            "6, column 64: step `a`: outstanding: until_growth_below_percent: expected a number above 0",
         ),
         (
             "job = { }\n[[step]]\nname = \"a\"\non = [\"each\"]",
@@ -184,7 +184,7 @@ fn mistakes_in_plans_of_steps_have_their_place() {
         ),
         (
             "job = { }\n[stop]\nmax_time = \"1s\"\nmin_time = \"2s\"",
-            "7, column 12: stop: max_time: 2s (min_time) or longer was expected",
+            "7, column 12: stop: max_time: expected 2s (min_time) or longer",
         ),
     ] {
         let error = Study::parse(&format!("{base}{lines}"), "p").unwrap_err();

@@ -54,7 +54,7 @@ pub enum JobError {
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ValueError {
     /// Something else was expected.
-    #[error("{expected} was expected, not `{text}`")]
+    #[error("expected {expected}, not `{text}`")]
     Expected {
         /// The expected kind of value, with an example.
         expected: &'static str,

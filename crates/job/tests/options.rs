@@ -102,7 +102,7 @@ fn mistakes_are_named() {
     let mut error = |name, value| apply(&mut job, name, value).unwrap_err().to_string();
     assert_eq!(error("iodeth", "1"), "there is no option `iodeth`; did you mean `iodepth`?");
     assert!(error("qwertzuiop", "1").ends_with("`qwertzuiop`"));
-    assert_eq!(error("iodepth", "0"), "`iodepth=0`: a number from 1 to 65536 was expected");
+    assert_eq!(error("iodepth", "0"), "`iodepth=0`: expected a number from 1 to 65536");
     assert!(error("size", "1G foo").contains("a size such as"));
     assert!(error("size", "100g offset=100g").contains("a size such as"));
     assert!(error("direct", "yes").contains("0 or 1"));
@@ -177,7 +177,7 @@ fn options_are_resolved_as_in_fio() {
     assert!(job.report.disable_lat && !job.report.percentiles.clat && !job.time.time_based);
     let job = section(&[("zonesize", Some("1m")), ("ignore_error", Some(",ENOSPC"))]);
     assert_eq!(job.pattern.zonerange, Some(1 << 20));
-    assert!(job.errors.continue_on_error.write && !job.errors.continue_on_error.read);
+    assert!(job.errors.continue_on().write && !job.errors.continue_on().read);
     let job = section(&[("verify", Some("md5")), ("bsrange", Some("4k-6k"))]);
     assert_eq!(job.verify.interval, Some(2048));
     assert!(job.contents.refill_buffers);

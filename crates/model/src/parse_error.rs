@@ -20,7 +20,7 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`: {} was expected", self.text, self.expected)
+        write!(f, "`{}`: expected {}", self.text, self.expected)
     }
 }
 

@@ -220,11 +220,11 @@ impl fmt::Display for ProfileError {
             }
             Self::Rounds(rounds) => {
                 let (fewest, most) = (ROUNDS.start(), ROUNDS.end());
-                write!(f, "rounds = {rounds}: {fewest} to {most} were expected")
+                write!(f, "rounds = {rounds}: expected {fewest} to {most}")
             }
             Self::Unit(of, limit) => write!(f, "`{of}` cannot be {limit}"),
-            Self::Bound(limit) => write!(f, "{limit}: a number above 0 was expected"),
-            Self::Share(share) => write!(f, "share = {share}: above 0 and at most 1 was expected"),
+            Self::Bound(limit) => write!(f, "{limit}: expected a number above 0"),
+            Self::Share(share) => write!(f, "share = {share}: expected above 0 and at most 1"),
             Self::Placeholder(name) => write!(
                 f,
                 "{{{name}}}: expected a figure as in `wal sync p99`, with a factor as in \

@@ -213,7 +213,7 @@ impl Worker {
         io_loop.submission_hooks = submission_hooks;
         io_loop.completion_hooks = hooks;
         io_loop.policy = ErrorPolicy {
-            continue_on: job.errors.continue_on_error,
+            continue_on: job.errors.continue_on(),
             ignored: job.errors.ignore_error.clone(),
             on_device: self.on_device,
             fills_device: job.space.fill_device,

@@ -56,14 +56,14 @@ impl Study {
         };
         // Written so that NaN fails each check.
         let expected = [
-            (rounds.window >= 2, "window", "2 or more were expected"),
-            (rounds.most >= rounds.window, "most", "the window or more were expected"),
-            (rounds.excursion_percent > 0.0, "excursion_percent", "above 0 was expected"),
-            (rounds.slope_percent > 0.0, "slope_percent", "above 0 was expected"),
+            (rounds.window >= 2, "window", "expected 2 or more"),
+            (rounds.most >= rounds.window, "most", "expected the window or more"),
+            (rounds.excursion_percent > 0.0, "excursion_percent", "expected a number above 0"),
+            (rounds.slope_percent > 0.0, "slope_percent", "expected a number above 0"),
             (
                 rounds.written_times.is_none_or(|times| times > 0.0),
                 "written_times",
-                "a number above 0 was expected",
+                "expected a number above 0",
             ),
             (!rounds.track.is_empty(), "track", "expected points to track"),
         ];

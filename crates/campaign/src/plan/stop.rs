@@ -135,14 +135,18 @@ impl StopForm {
         let no_less = format!("{min_time} (min_time) or longer");
         // Written so that NaN fails each check.
         let expected = [
-            (stop.precision > 0.0, "precision_percent", "above 0"),
-            (stop.level > 0.0 && stop.level < 1.0, "level_percent", "above 0 and below 100"),
+            (stop.precision > 0.0, "precision_percent", "a number above 0"),
+            (
+                stop.level > 0.0 && stop.level < 1.0,
+                "level_percent",
+                "a number above 0 and below 100",
+            ),
             (stop.p99.is_none_or(|p99| p99 >= 0.0), "p99_percent", "0 (not asked for) or above"),
             (stop.min_ns <= stop.max_ns, "max_time", &no_less),
             (stop.round_ns > 0, "round", "a time above 0"),
         ];
         match expected.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, key, what)) => Err(wrong(key, &format!("{what} was expected"))),
+            Some((_, key, what)) => Err(wrong(key, &format!("expected {what}"))),
             None => Ok(stop),
         }
     }

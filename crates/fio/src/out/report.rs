@@ -113,7 +113,7 @@ impl Reporting {
     pub fn of(job: &Job) -> Self {
         let report = &job.report;
         let latencies = !report.gtod_reduce;
-        let continues = job.errors.continue_on_error;
+        let continues = job.errors.continue_on();
         Self {
             group: job.threads.group_reporting,
             description: job.description.clone(),

@@ -15,7 +15,7 @@ const LARGEST: u64 = 1 << 30;
 
 fn size(value: Value<'_>) -> Parsed<u64> {
     let size = value.number()?;
-    if (1..=LARGEST).contains(&size) { Ok(size) } else { Err("1 byte to 1g was expected".into()) }
+    if (1..=LARGEST).contains(&size) { Ok(size) } else { Err("expected 1 byte to 1g".into()) }
 }
 
 pub(super) const BS: OptionSpec = OptionSpec {
@@ -47,7 +47,7 @@ pub(super) const BSRANGE: OptionSpec = OptionSpec {
     parse: |job, value| {
         for (direction, part) in value.directions(false)? {
             let ends = part.text.split_once(['-', ':']);
-            let (first, last) = ends.ok_or("a range such as 4k-64k was expected")?;
+            let (first, last) = ends.ok_or("expected a range such as 4k-64k")?;
             let (first, last) = (size(part.with(first))?, size(part.with(last))?);
             let bs = job.pattern.bs.of_mut(direction);
             if !matches!(bs, BlockSize::Split(_)) {
@@ -110,14 +110,14 @@ fn split(value: Value<'_>) -> Parsed<Vec<(u64, f64)>> {
         let percent = value.with(percent);
         let percent = match percent.percent().unwrap_or(percent).text.trim() {
             "" => 0,
-            text => text.parse().map_err(|_| "percent were expected, such as 4k/60:64k/40")?,
+            text => text.parse().map_err(|_| "expected percentages such as 4k/60:64k/40")?,
         };
         sizes.push((size(value.with(bytes))?, Some(percent).filter(|percent| *percent > 0)));
     }
     let given = sizes.iter().filter_map(|(_, percent)| *percent).fold(0, u32::saturating_add);
     let open = sizes.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
     if sizes.is_empty() || (given > 100 && open > 1) {
-        return Err("sizes with percent that sum to 100 were expected".into());
+        return Err("expected percentages that sum to 100".into());
     }
     let share = 100_u32.saturating_sub(given).checked_div(open).unwrap_or(0);
     let mut filled: Vec<_> = sizes

@@ -64,7 +64,7 @@ impl Codec for Bool {
         match value.text.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
-            _ => Err("0 or 1 was expected".into()),
+            _ => Err("expected 0 or 1".into()),
         }
     }
     fn print(&self, field: &bool) -> String {
@@ -108,7 +108,7 @@ impl Codec for Count {
     }
     fn parse(&self, value: Value<'_>) -> Parsed<u32> {
         let number = value.number_within(self.0.into(), self.1.into())?;
-        u32::try_from(number).map_err(|_| "a number of 32 bits was expected".into())
+        u32::try_from(number).map_err(|_| "expected a number of 32 bits".into())
     }
     fn print(&self, field: &u32) -> String {
         field.to_string()
@@ -136,7 +136,7 @@ impl Codec for Size {
     fn parse(&self, value: Value<'_>) -> Parsed<u64> {
         let size = value.number()?;
         if !(self.0..=self.1).contains(&size) {
-            return Err(format!("a size from {} to {} bytes was expected", self.0, self.1).into());
+            return Err(format!("expected a size from {} to {} bytes", self.0, self.1).into());
         }
         Ok(size)
     }
@@ -159,7 +159,7 @@ impl Codec for SizeOrPercent {
             // fio truncates 12.5% to 12 bytes.
             Some(percent) => match percent.text.trim_end().parse::<u8>() {
                 Ok(percent) if percent <= 100 => Ok(Amount::Percent(percent.into())),
-                _ => Err("whole percent from 0% to 100% were expected".into()),
+                _ => Err("expected whole percentages from 0% to 100%".into()),
             },
             None => value.number().map(Amount::Bytes),
         }
@@ -205,7 +205,7 @@ impl<T: Copy + PartialEq> Codec for Words<T> {
     }
     fn parse(&self, value: Value<'_>) -> Parsed<T> {
         if value.text.contains(':') {
-            return Err(format!("a word alone was expected, not `{}`", value.text).into());
+            return Err(format!("expected a word alone, not `{}`", value.text).into());
         }
         value.word(self.0)
     }
@@ -247,7 +247,7 @@ impl Codec for Names {
         }
         names.retain(|name| !name.is_empty());
         if names.is_empty() {
-            return Err("a name was expected".into());
+            return Err("expected a name".into());
         }
         Ok(names)
     }
@@ -264,7 +264,7 @@ impl Codec for List {
     fn parse(&self, value: Value<'_>) -> Parsed<Vec<u32>> {
         let list = parse_list(value.text)?;
         if list.is_empty() {
-            return Err("a list such as 0-3,8 was expected".into());
+            return Err("expected a list such as 0-3,8".into());
         }
         Ok(list)
     }

@@ -71,14 +71,14 @@ fn entries(value: Value<'_>) -> Parsed<Vec<SizePriority>> {
         same.map(|entry| entry.percent).sum::<u32>()
     };
     if entries.iter().any(|entry| of_size(entry.bytes) > 100) {
-        return Err("at most 100 percent of each block size were expected".into());
+        return Err("expected at most 100 percent of each block size".into());
     }
     Ok(entries)
 }
 
 fn entry(value: Value<'_>) -> Parsed<SizePriority> {
     const EXPECTED: &str =
-        "SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL[/HINT] was expected, such as 64k/25/1/0";
+        "expected SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL[/HINT], such as 64k/25/1/0";
     let (size, rest) = value.text.split_once('/').unwrap_or((value.text, ""));
     let bytes = value.with(size).number()?;
     let mut numbers = Vec::new();

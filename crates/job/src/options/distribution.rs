@@ -50,21 +50,21 @@ fn distribution(value: Value<'_>) -> Parsed<PerDirection<Distribution>> {
         "zipf" => {
             let (theta, center) = numbers(value.with(rest), 1.1)?;
             if theta == 1.0 || theta < 0.0 {
-                return Err("a theta of 0 or more, but not 1, was expected".into());
+                return Err("expected a theta of 0 or more, but not 1".into());
             }
             PerDirection::all(Distribution::Zipf { theta, center })
         }
         "pareto" => {
             let (h, center) = numbers(value.with(rest), 0.2)?;
             if h <= 0.0 || h >= 1.0 {
-                return Err("more than 0 and less than 1 was expected".into());
+                return Err("expected a power above 0 and below 1".into());
             }
             PerDirection::all(Distribution::Pareto { h, center })
         }
         "normal" => {
             let (deviation, center) = numbers(value.with(rest), 0.0)?;
             if !(0.0..100.0).contains(&deviation) {
-                return Err("a deviation from 0 to less than 100 percent was expected".into());
+                return Err("expected a deviation from 0 to less than 100 percent".into());
             }
             PerDirection::all(Distribution::Normal { deviation, center })
         }
@@ -82,10 +82,10 @@ fn distribution(value: Value<'_>) -> Parsed<PerDirection<Distribution>> {
             let blocks = rest.split(',').map(|block| block.trim().parse().ok());
             let blocks: Option<Vec<u32>> = blocks.collect();
             let blocks = blocks.filter(|blocks| blocks.len() <= SEQUENCE_MAX);
-            let expected = "numbers of blocks with commas between them, 64 at most, were expected";
-            PerDirection::all(Distribution::Sequence(blocks.ok_or(expected)?))
+            let form = "expected numbers of blocks with commas between them, 64 at most";
+            PerDirection::all(Distribution::Sequence(blocks.ok_or(form)?))
         }
-        _ => return Err(format!("one of {} was expected", WORDS.join(", ")).into()),
+        _ => return Err(format!("expected one of {}", WORDS.join(", ")).into()),
     })
 }
 
@@ -99,7 +99,7 @@ fn numbers(value: Value<'_>, default: f64) -> Parsed<(f64, Option<f64>)> {
         None => (value.text, None),
     };
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
-        return Err("a center from 0 to 1 was expected".into());
+        return Err("expected a center from 0 to 1".into());
     }
     Ok((value.with(first).float()?, center))
 }
@@ -119,12 +119,12 @@ fn zones(value: Value<'_>, absolute: bool) -> Parsed<Vec<Zone>> {
         zones.push(Zone { access_percent, size: size as f64 });
     }
     if zones.iter().map(|zone| zone.access_percent).sum::<f64>() != 100.0 {
-        return Err("shares of the I/Os that sum to 100 percent were expected".into());
+        return Err("expected shares of the I/Os that sum to 100 percent".into());
     }
     if !absolute {
         let left = 100.0 - zones.iter().map(|zone| zone.size).sum::<f64>();
         if left < 0.0 {
-            return Err("sizes that sum to 100 percent at most were expected".into());
+            return Err("expected sizes that sum to at most 100 percent".into());
         }
         let open = zones.iter().filter(|zone| zone.size == 0.0).count();
         for zone in zones.iter_mut().filter(|zone| zone.size == 0.0) {

@@ -2,11 +2,11 @@
 
 use iodyno_model::PerDirection;
 
-use super::codecs::{Bool, Directions, NonZero, Time};
+use super::codecs::{Bool, Directions, NonZero, Time, Words};
 use super::value::{Parsed, Value};
 use super::{Kind, OptionSpec, errno, ignored, row};
+use crate::ContinueOn;
 use crate::value::TimeUnit;
-use crate::{ContinueOn, Errors};
 
 const fn on(read: bool, write: bool, verify: bool) -> ContinueOn {
     ContinueOn { read, write, verify }
@@ -24,19 +24,14 @@ const WORDS: [(&str, ContinueOn); 8] = [
 ];
 
 pub(super) static ROWS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "continue_on_error",
-        default: "none",
-        examples: &["read", "io", "all", "verify"],
-        help: "errors after which the job continues",
-        kind: || Kind::Words(WORDS.map(|(word, _)| word).to_vec()),
-        parse: |job, value| {
-            job.errors.continue_on_error = value.word(&WORDS)?;
-            Ok(())
-        },
-        print: |job| print_continue(&job.errors),
-        ..OptionSpec::DEFAULT
-    },
+    row!(
+        "continue_on_error",
+        errors.continue_on_error,
+        Words(&WORDS),
+        "none",
+        ["read", "io", "all", "verify"],
+        "errors after which the job continues"
+    ),
     OptionSpec {
         name: "ignore_error",
         examples: &["EIO:ENOSPC", ",ENOSPC", "EIO,28,EILSEQ"],
@@ -47,7 +42,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let mut next = || numbers(value.with(parts.next().unwrap_or_default().trim()));
             job.errors.ignore_error = PerDirection { read: next()?, write: next()?, trim: next()? };
             if parts.next().is_some() {
-                return Err("at most three lists were expected: of reads, writes, verifying".into());
+                return Err("expected at most three lists, for reads, writes and verifying".into());
             }
             Ok(())
         },
@@ -84,24 +79,7 @@ fn numbers(value: Value<'_>) -> Parsed<Vec<i32>> {
         let number = errno::number(text).map(i64::from);
         let number = number.or_else(|| value.with(text).number().ok()?.try_into().ok());
         let number = number.and_then(|number| i32::try_from(number).ok()).filter(|n| *n > 0);
-        number.ok_or_else(|| format!("an error such as EIO or 5 was expected, not `{text}`").into())
+        number.ok_or_else(|| format!("expected an error such as EIO or 5, not `{text}`").into())
     };
     value.text.split(':').filter(|text| !text.is_empty()).map(entry).collect()
-}
-
-/// Prints `continue_on_error`, leaving out what `ignore_error` implies if no word fits exactly.
-fn print_continue(errors: &Errors) -> String {
-    let wanted = errors.continue_on_error;
-    let ignored = &errors.ignore_error;
-    let said = on(!ignored.read.is_empty(), !ignored.write.is_empty(), !ignored.trim.is_empty());
-    let fits = |word: ContinueOn| {
-        let one =
-            |wanted: bool, said: bool, word: bool| wanted == word || (wanted && said && !word);
-        one(wanted.read, said.read, word.read)
-            && one(wanted.write, said.write, word.write)
-            && one(wanted.verify, said.verify, word.verify)
-    };
-    let exact = WORDS.iter().find(|(_, word)| *word == wanted);
-    let word = exact.or_else(|| WORDS.iter().find(|(_, word)| fits(*word)));
-    word.map_or(String::new(), |(word, _)| (*word).into())
 }

@@ -46,7 +46,7 @@ impl Codec for Percentile {
     fn parse(&self, value: super::value::Value<'_>) -> super::value::Parsed<f64> {
         let percentile = value.float()?;
         if !(0.0..=100.0).contains(&percentile) {
-            return Err("percent from 0 to 100 were expected".into());
+            return Err("expected percentages from 0 to 100".into());
         }
         Ok(percentile)
     }

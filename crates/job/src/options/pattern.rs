@@ -34,7 +34,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             if let Some((_, text)) = value.text.split_once(':') {
                 let number = parse_signed(text, value.units)?;
                 if pattern.is_random() && !(1..=i64::from(u32::MAX)).contains(&number) {
-                    return Err("at least 1 I/O before the next random offset was expected".into());
+                    return Err("expected at least 1 I/O before the next random offset".into());
                 }
                 step = Some(number);
             }
@@ -170,7 +170,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         parse: |job, value| {
             let share = value.float()?;
             if !(share > 0.0 && share < 1.0) {
-                return Err("a share between 0 and 1 was expected".into());
+                return Err("expected a share between 0 and 1".into());
             }
             job.pattern.preconditioning.over_provisioning = share;
             Ok(())
@@ -255,7 +255,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         kind: || Kind::Size,
         parse: |job, value| {
             let Amount::Bytes(bytes) = SizeOrPercent.parse(value)? else {
-                return Err("bytes were expected".into());
+                return Err("expected bytes".into());
             };
             job.pattern.zoneskip = bytes;
             Ok(())

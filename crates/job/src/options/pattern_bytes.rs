@@ -32,7 +32,7 @@ pub(super) fn parse_bytes(text: &str) -> Parsed<Vec<u8>> {
 }
 
 fn expected(text: &str) -> Refusal {
-    format!("bytes such as 0xdeadbeef, 255 or \"text\" were expected, not `{text}`").into()
+    format!("expected bytes such as 0xdeadbeef, 255 or \"text\", not `{text}`").into()
 }
 
 fn next(text: &str) -> Parsed<(PatternPart, &str)> {

@@ -56,7 +56,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         parse: |job, value| {
             for word in value.text.split(',').map(str::trim) {
                 let known = SKIPPED.iter().position(|known| *known == word);
-                job.replay.skip[known.ok_or("read, write, trim or sync were expected")?] = true;
+                job.replay.skip[known.ok_or("expected read, write, trim or sync")?] = true;
             }
             Ok(())
         },

@@ -297,7 +297,7 @@ fn percentiles(value: Value<'_>) -> Parsed<Vec<f64>> {
     let parts = value.text.split(':').filter(|part| !part.trim().is_empty());
     let mut list = parts.map(|part| value.with(part).float()).collect::<Parsed<Vec<f64>>>()?;
     if list.is_empty() || list.len() > 20 || list.iter().any(|p| !(0.0..=100.0).contains(p)) {
-        return Err("one to 20 percentiles such as 50:99:99.9 were expected".into());
+        return Err("expected one to 20 percentiles such as 50:99:99.9".into());
     }
     list.sort_by(f64::total_cmp);
     Ok(list)

@@ -32,10 +32,6 @@ pub(super) fn resolve(job: &mut Job, given: &[&str]) {
     if job.verify.verify_only {
         read_instead_of_writing(job);
     }
-    let errors = &mut job.errors;
-    errors.continue_on_error.read |= !errors.ignore_error.read.is_empty();
-    errors.continue_on_error.write |= !errors.ignore_error.write.is_empty();
-    errors.continue_on_error.verify |= !errors.ignore_error.trim.is_empty();
     if !given("log_alternate_epoch") {
         job.report.logs.alternate_epoch = None;
     }

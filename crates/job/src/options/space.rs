@@ -49,7 +49,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let sizes = sizes?;
             let (low, high) = match (sizes.first(), sizes.get(1)) {
                 (Some(low), Some(high)) if *low > 0 => (*low.min(high), *low.max(high)),
-                _ => return Err("a size, or two with a dash between them, was expected".into()),
+                _ => return Err("expected a size, or two with a dash between them".into()),
             };
             job.space.filesize = Some((low, high));
             Ok(())

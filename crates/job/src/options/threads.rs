@@ -125,7 +125,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 ("interleave", [_, ..]) => MemoryPolicy::Interleave(list),
                 _ => {
                     let expected = "default, local, prefer:NODE, bind:NODES or interleave:NODES";
-                    return Err(format!("{expected} was expected").into());
+                    return Err(format!("expected {expected}").into());
                 }
             };
             Ok(())
@@ -152,7 +152,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         parse: |job, value| {
             let nice =
                 parse_signed(value.text, value.units).ok().filter(|n| (-20..=19).contains(n));
-            job.threads.nice = nice.ok_or("a number from -20 to 19 was expected")? as i32;
+            job.threads.nice = nice.ok_or("expected a number from -20 to 19")? as i32;
             Ok(())
         },
         print: |job| job.threads.nice.to_string(),

@@ -86,7 +86,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         parse: |job, value| {
             let kind = value.word(&KINDS)?;
             let limit = value.text.split_once(':').map(|(_, limit)| limit.trim());
-            let limit = limit.ok_or("a limit was expected, such as iops:10%")?;
+            let limit = limit.ok_or("expected a limit, such as iops:10%")?;
             let percent = value.with(limit).percent();
             let number = match (percent, kind) {
                 (Some(number), _) => number.float()?,
@@ -99,7 +99,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 }
             };
             if number < 0.0 {
-                return Err("a limit of 0 or more was expected".into());
+                return Err("expected a limit of 0 or more".into());
             }
             let state = steady(job);
             (state.kind, state.limit, state.percent) = (kind, number, percent.is_some());

@@ -42,7 +42,7 @@ pub(super) fn unknown_word(
     Refusal::Expected(match nearest_name(word, names.clone()) {
         // A long list would hide the suggestion.
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("one of {} was expected", names.collect::<Vec<_>>().join(", ")),
+        None => format!("expected one of {}", names.collect::<Vec<_>>().join(", ")),
     })
 }
 
@@ -66,8 +66,8 @@ impl<'a> Value<'a> {
     /// Parses an integer from `low` to `high`.
     pub(super) fn number_within(self, low: u64, high: u64) -> Parsed<u64> {
         let expected = || match high {
-            u64::MAX => format!("a number from {low} was expected"),
-            _ => format!("a number from {low} to {high} was expected"),
+            u64::MAX => format!("expected a number from {low}"),
+            _ => format!("expected a number from {low} to {high}"),
         };
         let misread = || format!("{}; fio misreads `{}`", expected(), self.text);
         let number = parse_size_in(self.text, self.units)
@@ -84,7 +84,7 @@ impl<'a> Value<'a> {
     /// Parses a decimal number.
     pub(super) fn float(self) -> Parsed<f64> {
         let number = self.text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        number.ok_or_else(|| format!("a number was expected, not `{}`", self.text).into())
+        number.ok_or_else(|| format!("expected a number, not `{}`", self.text).into())
     }
 
     /// Parses one of `words`, ignoring everything after a colon.
@@ -118,7 +118,7 @@ impl<'a> Value<'a> {
             }
         }
         if parts.is_empty() || parts.len() > DIRECTIONS.len() {
-            return Err("one to three values were expected: of reads, writes and trims".into());
+            return Err("expected one to three values, for reads, writes and trims".into());
         }
         while parts.len() < DIRECTIONS.len() && !last.is_empty() {
             parts.push(last.trim());

@@ -120,7 +120,7 @@ pub(super) static RUN_OPTIONS: &[RunOption] = &[
                 "auto" => Eta::Auto,
                 "always" => Eta::Always,
                 "never" => Eta::Never,
-                _ => return Err("one of auto, always, never was expected".into()),
+                _ => return Err("expected one of auto, always, never".into()),
             };
             Ok(())
         }),
@@ -167,7 +167,7 @@ pub(super) static RUN_OPTIONS: &[RunOption] = &[
         Required,
         Set(|line, value| {
             if super::file::is_global(value) {
-                return Err("the name of a job was expected; [global] holds for all".into());
+                return Err("expected the name of a job; [global] holds for all".into());
             }
             line.sections.push(value.into());
             Ok(())
@@ -201,7 +201,7 @@ pub(super) static RUN_OPTIONS: &[RunOption] = &[
                 "3" => 3,
                 "4" => 4,
                 "5" => 5,
-                _ => return Err("2, 3, 4 or 5 was expected".into()),
+                _ => return Err("expected 2, 3, 4 or 5".into()),
             };
             Ok(())
         }),
@@ -222,7 +222,7 @@ pub(super) static RUN_OPTIONS: &[RunOption] = &[
                 "system" => IdleProf::System,
                 "percpu" => IdleProf::PerCpu,
                 "calibrate" => return line.show(Page::Calibration),
-                _ => return Err("one of system, percpu, calibrate was expected".into()),
+                _ => return Err("expected one of system, percpu, calibrate".into()),
             });
             Ok(())
         }),
@@ -307,7 +307,7 @@ fn debug_categories(list: &str) -> Result<Vec<Debug>, String> {
             "random" => categories.push(Debug::Random),
             "all" => categories.extend([Debug::Parse, Debug::Random]),
             _ if KNOWN.contains(&word) => {}
-            _ => return Err(format!("a list of {} was expected", KNOWN.join(", "))),
+            _ => return Err(format!("expected a list of {}", KNOWN.join(", "))),
         }
     }
     Ok(categories)
@@ -326,7 +326,7 @@ fn set_formats(line: &mut CommandLine, list: &str) -> Result<(), String> {
             "json" => OutputFormat::Json,
             "json+" => OutputFormat::JsonPlus,
             "terse" | "minimal" | "csv" => OutputFormat::Terse,
-            _ => return Err("a list of normal, json, json+, terse was expected".into()),
+            _ => return Err("expected a list of normal, json, json+, terse".into()),
         };
         add_missing(&mut formats, [format]);
     }

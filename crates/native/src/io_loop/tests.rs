@@ -61,7 +61,7 @@ fn io_loop<'a, E: Engine>(
     let issuer = issuer(job, depth);
     let mut io_loop =
         IoLoop::new(engine, issuer, SlotTable::new(depth), bounds, [tally; 5], control);
-    io_loop.policy.continue_on = job.errors.continue_on_error;
+    io_loop.policy.continue_on = job.errors.continue_on();
     io_loop
 }
 

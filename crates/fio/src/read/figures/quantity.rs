@@ -64,7 +64,7 @@ impl Number {
         let half = scale / 2.0 / 10_f64.powi(self.decimals);
         let value = self.value * scale;
         if !(value.is_finite() && value > 0.0) {
-            return Err("a number above 0 was expected".into());
+            return Err("expected a number above 0".into());
         }
         let spread = Spread::Rounding { low: (value - half).max(0.0), high: value + half };
         Ok(Estimate { value, spread })
