@@ -46,7 +46,7 @@ MORE_STALE = {
     "bcache stopped": (f"make-bcache --block 4k -B {DEVICE} >/dev/null", "bcache"),
     # There is no zpool without its module; the first of the ring of its label's uberblocks is what says that it is one.
     "ZFS label": (f"dd if=/dev/zero of={DEVICE} bs=1M count=1 2>/dev/null; printf '{UBERBLOCK}' | dd of={DEVICE} bs=1k seek=128 conv=notrunc 2>/dev/null", "ZFS pool member"),
-    "text without a signature": (f"yes 'account;owner;balance' | dd of={DEVICE} bs=1M count=1 iflag=fullblock 2>/dev/null", "unknown kind"),
+    "text without a signature": (f"yes 'account;owner;balance' | dd of={DEVICE} bs=1M count=1 iflag=fullblock 2>/dev/null", "unknown data"),
 }
 
 

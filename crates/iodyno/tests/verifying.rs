@@ -68,6 +68,10 @@ fn a_policy_says_which_writes_a_state_has() {
         let read = fio(&world, "--rw=read --verify_state_load=1 --aux-path=states");
         assert_eq!(ios(&read), (reads, 0), "{policy}");
     }
+    let synced = "--rw=write --end_fsync=1 --number_ios=40 --aux-path=states";
+    fio(&world, &format!("{synced} --do_verify=0 --verify_policy=fsynced"));
+    let read = fio(&world, "--rw=read --verify_state_load=1 --aux-path=states");
+    assert_eq!(ios(&read), (40, 0), "the sync at the end covers all");
     let state = world.directory("work/states").join("local-a.b-0-verify.state");
     fs::remove_file(&state).unwrap();
     ios(&fio(&world, &format!("{write} --verify_state_save=0")));

@@ -14,6 +14,10 @@ const LEVEL_SHARE: f64 = 0.001;
 /// Returns true if each job waits for an I/O before it submits the next; `None`: unknown engine.
 pub(crate) fn waits_for_each(of: &Measurement) -> Option<bool> {
     let engine = of.workload.ioengine.as_deref()?;
+    // Each of `iodepth` threads waits for its own.
+    if of.workload.options.get("io_submit_mode").is_some_and(|mode| mode == "offload") {
+        return Some(false);
+    }
     // Buffered I/O: the kernel copies to and from the page cache within io_submit.
     let buffered = engine == "libaio" && of.workload.direct == Some(false);
     Some(ONE_AT_A_TIME.contains(&engine) || buffered)

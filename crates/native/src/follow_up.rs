@@ -2,7 +2,7 @@
 
 use iodyno_job::{Operation, Request};
 
-use crate::verify::Ledger;
+use crate::verify::{Expected, Ledger};
 
 /// Reads of everything in the ledgers, in order, in blocks of the job's size; or a given list of
 /// requests.
@@ -23,21 +23,30 @@ struct Range {
     length: u64,
     /// Origin of the block grid, bytes.
     origin: u64,
+    /// The write that made all of it, if blocks are read as they were written.
+    write: Option<Expected>,
 }
 
 impl FollowUp {
     /// Reads of everything in `ledgers`, one per file with an entry per `interval` bytes, in blocks
-    /// of at most `length` bytes.
-    pub(crate) fn new(ledgers: &[Ledger], interval: u64, length: u32) -> Self {
+    /// of at most `length` bytes; `as_written`: each block holds one write only.
+    pub(crate) fn new(ledgers: &[Ledger], interval: u64, length: u32, as_written: bool) -> Self {
         let mut ranges: Vec<Range> = Vec::new();
         for (file, ledger) in ledgers.iter().enumerate() {
-            let (file, origin) = (file as u16, ledger.start());
+            let file = file as u16;
             for offset in ledger.known_offsets() {
+                let write = as_written.then(|| ledger.expected(offset));
                 match ranges.last_mut() {
-                    Some(range) if range.file == file && range.offset + range.length == offset => {
+                    Some(range)
+                        if (range.file, range.write) == (file, write)
+                            && range.offset + range.length == offset =>
+                    {
                         range.length += interval;
                     }
-                    _ => ranges.push(Range { file, offset, length: interval, origin }),
+                    _ => {
+                        let origin = if as_written { offset } else { ledger.start() };
+                        ranges.push(Range { file, offset, length: interval, origin, write });
+                    }
                 }
             }
         }

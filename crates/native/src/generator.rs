@@ -168,7 +168,8 @@ impl LoadGenerator for NativeGenerator {
             ProbeError::NoAnswer(done) => {
                 let offset = offsets.get(done).copied().unwrap_or_default();
                 let read = InFlight { offset, length: bytes, ..InFlight::default() };
-                LoadError::NoAnswer(no_answer(target.name(), WARN_AFTER, &read))
+                let what = no_answer(WARN_AFTER, &read);
+                LoadError::NoAnswer(format!("{}: {what}", target.name()))
             }
         })
     }

@@ -22,6 +22,17 @@ pub(crate) struct InFlight {
     pub(crate) operation: Operation,
 }
 
+impl InFlight {
+    const fn is_pending(&self) -> bool {
+        self.start_ticks != 0
+    }
+
+    const fn request(&self) -> Request {
+        let &Self { offset, length, file, operation, .. } = self;
+        Request { offset, length, file, operation }
+    }
+}
+
 /// A completed I/O, as far as counts and latencies need it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Completed {
@@ -76,6 +87,16 @@ impl Batch<'_> {
             let &Request { offset, length, file, operation } = request;
             IoUnit { offset, length, slot, file, operation }
         })
+    }
+
+    /// True if write `n` of the batch touches bytes of another write in flight or before it in the
+    /// batch: either may reach the medium last.
+    pub(crate) fn overlaps_a_write(&self, n: usize) -> bool {
+        let (earlier, request) = (&self.requests[..n], &self.requests[n]);
+        let is_write = |other: &Request| other.operation == Operation::Write;
+        let in_flight = self.table.iter().map(Slot::load).filter(InFlight::is_pending);
+        let others = earlier.iter().copied().chain(in_flight.map(|io| io.request()));
+        others.filter(is_write).any(|other| other.overlaps(request))
     }
 
     /// Marks the I/Os as in flight since `start_ticks`.
@@ -148,7 +169,7 @@ impl Slot {
 impl InFlightView {
     /// The oldest I/O in flight.
     pub(crate) fn oldest(&self) -> Option<InFlight> {
-        let in_flight = self.0.iter().map(Slot::load).filter(|io| io.start_ticks != 0);
+        let in_flight = self.0.iter().map(Slot::load).filter(InFlight::is_pending);
         in_flight.min_by_key(|io| io.start_ticks)
     }
 }
@@ -193,14 +214,9 @@ impl SlotTable {
     /// True if `request` touches bytes of an I/O in flight and either of the two writes or trims.
     pub(crate) fn overlaps(&self, request: &Request) -> bool {
         let writes = request.operation != Operation::Read;
-        let end = request.offset + u64::from(request.length);
-        self.slots.iter().map(Slot::load).any(|io| {
-            io.start_ticks != 0
-                && io.file == request.file
-                && (writes || io.operation != Operation::Read)
-                && io.offset < end
-                && request.offset < io.offset + u64::from(io.length)
-        })
+        let mut in_flight = self.slots.iter().map(Slot::load).filter(InFlight::is_pending);
+        in_flight
+            .any(|io| (writes || io.operation != Operation::Read) && io.request().overlaps(request))
     }
 
     /// Number of free slots.
@@ -240,6 +256,15 @@ mod tests {
         assert_eq!(view.oldest().map(|io| io.offset), Some(0));
         assert!(slots.overlaps(&request(8192 + 4095)));
         assert!(!slots.overlaps(&request(8192 + 4096)));
+        let both = [request(16384), request(16384 + 512)];
+        let batch = slots.reserve(&both);
+        assert!(!batch.overlaps_a_write(0) && batch.overlaps_a_write(1), "within the batch");
+        slots.free += 2;
+        let (beside, above) = ([request(4096)], [request(4095)]);
+        assert!(!slots.reserve(&beside).overlaps_a_write(0));
+        slots.free += 1;
+        assert!(slots.reserve(&above).overlaps_a_write(0));
+        slots.free += 1;
         let ended = slots.complete(slot);
         assert_eq!((ended.start_ticks, ended.length, ended.file), (10, 4096, 3));
         assert_eq!(ended.operation, Operation::Write);

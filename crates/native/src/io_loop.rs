@@ -73,6 +73,8 @@ pub(crate) struct IoLoop<'a, E> {
     pub(crate) timed: bool,
     /// The loop is verifying earlier writes.
     pub(crate) verifying: bool,
+    /// Lapses by which the pace was shifted, ticks.
+    pub(crate) lapsed: u64,
     ending: Option<Ending>,
 }
 
@@ -101,6 +103,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
             min_completions: 1,
             timed: true,
             verifying: false,
+            lapsed: 0,
             ending: None,
         }
     }
@@ -130,6 +133,9 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         let clock = Clock::get();
         loop {
             let stopped = self.ending.is_some() || self.control.is_stopped(self.verifying);
+            if PACED && self.lapsed != self.control.lapsed() {
+                self.skip_lapse();
+            }
             if self.ramping && self.control.is_counting() {
                 self.ramping = false;
                 self.depth_histogram = DepthHistogram::default();
@@ -163,6 +169,15 @@ impl<'a, E: Engine> IoLoop<'a, E> {
                 self.engine.enter(wait)?;
             }
             self.reap::<PACED>(clock);
+        }
+    }
+
+    /// Nothing is due while the process does not run.
+    #[cold]
+    fn skip_lapse(&mut self) {
+        let before = std::mem::replace(&mut self.lapsed, self.control.lapsed());
+        if let Some(pacer) = &mut self.issuer.pacer {
+            pacer.postpone(self.lapsed - before);
         }
     }
 
@@ -404,7 +419,9 @@ fn handle_failure(
 ) -> Option<Ending> {
     let failure = IoFailure::new(io, result);
     let errno = failure.errno();
-    if errno == libc::ENOSPC && policy.fills_device {
+    // A short write took the room that was left; the next one would be refused.
+    let is_full = errno == libc::ENOSPC || (io.operation == Operation::Write && result > 0);
+    if policy.fills_device && is_full {
         return Some(Ending::Done);
     }
     let direction = io.operation.direction();

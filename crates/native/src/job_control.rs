@@ -17,6 +17,8 @@ pub(crate) struct JobControl {
     state: AtomicU8,
     /// End of the ramp, ticks; 0: still ramping.
     counting_since: AtomicU64,
+    /// Time in which the process did not run, ticks.
+    lapsed: AtomicU64,
     first_error: OnceLock<IoFailure>,
     errors: Mutex<Vec<ErrorCount>>,
 }
@@ -67,6 +69,17 @@ impl JobControl {
             0 => 0,
             since => end.saturating_sub(start.max(since)),
         }
+    }
+
+    /// Excludes `ticks`, in which the process did not run, from the pace of the threads.
+    pub(crate) fn add_lapse(&self, ticks: u64) {
+        self.lapsed.fetch_add(ticks, Ordering::Relaxed);
+    }
+
+    /// Time excluded so far, ticks.
+    #[inline]
+    pub(crate) fn lapsed(&self) -> u64 {
+        self.lapsed.load(Ordering::Relaxed)
     }
 
     /// Records a failed I/O.

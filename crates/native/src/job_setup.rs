@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use iodyno_job::{IoEngine, Job, Room, StatType, Stream, Sync};
+use iodyno_job::{IoEngine, Job, Room, StatType, Stream, Sync, ZoneMode};
 use iodyno_load::IoRow;
 use iodyno_model::Direction;
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
@@ -26,7 +26,7 @@ use crate::submission_hooks::VerifyContext;
 use crate::tally::Tallies;
 use crate::trace_replay::OpenTrace;
 use crate::trims::Trims;
-use crate::verify::{Ledger, Verifier, VerifyState, WriteTracker};
+use crate::verify::{Ledger, Verifier, VerifyState, WriteTracker, gcd};
 use crate::worker::Worker;
 
 /// Largest file offset (loff_t), whatever a job allows (`fill_device`).
@@ -224,7 +224,8 @@ fn verify_context(
     let written = job.writes() || job.verify.verify_only;
     let sizes = if written { &job.pattern.bs.write } else { &job.pattern.bs.read };
     let thread = (seed >> 32) as u32;
-    let verifier = Verifier::new(&job.verify, &job.contents, sizes, run_id, thread)
+    let spacing = spacing_bytes(job, stream);
+    let verifier = Verifier::new(&job.verify, &job.contents, sizes, spacing, run_id, thread)
         .map_err(|error| error.to_string())?;
     let mut ledgers = Vec::new();
     if job.writes() || job.knows_write_order() {
@@ -252,7 +253,37 @@ fn verify_context(
     let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
     let pretended = job.engine.ioengine == IoEngine::Null;
     let trims = Trims::new(job, seed);
-    Ok(VerifyContext { verifier, ledgers, dumps, backlog, trims, write_tracker: None, pretended })
+    let trimmed_are_zeros = job.verify.trim_verify_zero;
+    let write_tracker = None;
+    Ok(VerifyContext {
+        verifier,
+        ledgers,
+        dumps,
+        backlog,
+        trims,
+        trimmed_are_zeros,
+        write_tracker,
+        pretended,
+    })
+}
+
+/// A common divisor of the distances between blocks that need not start at multiples of their
+/// size; 0: all do.
+fn spacing_bytes(job: &Job, stream: &Stream) -> u64 {
+    let pattern = &job.pattern;
+    let direction = if job.writes() { Direction::Write } else { Direction::Read };
+    let (align, step) = match pattern.rw.is_random() {
+        true => (pattern.blockalign.as_ref().map_or(0, |align| *align.of(direction)), 0),
+        false => (0, pattern.rw_step.unwrap_or(0)),
+    };
+    let zone = match (pattern.zonemode, pattern.zonerange) {
+        (ZoneMode::Strided, Some(range)) => range.saturating_add(pattern.zoneskip),
+        _ => 0,
+    };
+    // Backwards, blocks are counted from the end.
+    let backwards = stream.regions().iter().filter(|_| step < 0);
+    let lengths = backwards.map(|region| region.length);
+    lengths.chain([align, step.unsigned_abs(), zone]).fold(0, gcd)
 }
 
 /// A seed unique to each thread.

@@ -115,7 +115,8 @@ impl Phase {
         self.start_due(0, start_unix_ns);
         while self.jobs.iter().any(RunningJob::is_busy) {
             let draining = !self.jobs.iter().any(RunningJob::is_issuing);
-            let give_up = draining.then(|| {
+            let syncing = !interrupted && self.jobs.iter().any(RunningJob::may_sync_at_end);
+            let give_up = (draining && !syncing).then(|| {
                 *give_up_ns.get_or_insert(clock.now_ns() + drain_timeout.as_nanos() as u64)
             });
             let marks = self.jobs.iter().filter_map(RunningJob::next_mark_ns);
@@ -214,7 +215,11 @@ impl Phase {
         let mut interval = self.reporter.interval(now_ns, draining);
         let completed = self.reporter.jobs().iter().map(|job| job.completed).sum();
         let (duration_ns, slept_ns) = (interval.duration_ns, slept_ns());
+        let lapses = clock.lapses_ns().len();
         interval.cut = clock.excludes(Observed { duration_ns, completed, late_ns, slept_ns });
+        if clock.lapses_ns().len() > lapses {
+            self.jobs.iter().for_each(|job| job.add_lapse(late_ns));
+        }
         if interval.cut {
             self.reporter.rewind(&interval);
         }

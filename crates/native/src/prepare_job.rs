@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use iodyno_job::{IoEngine, Job, Room, Space, Stream};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
-use iodyno_model::{Caveat, NotPolled};
+use iodyno_model::{Caveat, Direction, NotPolled};
 use iodyno_target::{Access, OpenHow, TargetKind};
 
 use crate::engine_choice::{EngineChoice, EngineChoices, EngineRequest, ProbedTarget};
@@ -87,7 +87,8 @@ pub(crate) fn prepare_job(
         .map_or((None, None), |(to, from)| (Some(to), Some(from)));
     let mut job = job.clone();
     let on_file = files.iter().any(|file| matches!(file.read().kind(), TargetKind::File { .. }));
-    if choice.engine == IoEngine::Libaio && submits_one_by_one(&job, direct, on_file) {
+    let one_by_one = choice.engine == IoEngine::Libaio && submits_one_by_one(&job, direct, on_file);
+    if one_by_one || trims_one_by_one(&job, choice.engine) {
         job.depth.batch.get_or_insert(1);
     }
     let setup = JobSetup {
@@ -138,6 +139,13 @@ pub(crate) fn prepare_job(
 fn submits_one_by_one(job: &Job, direct: bool, on_file: bool) -> bool {
     let is_partial = job.writes() && job.pattern.bs.write.smallest() < FILE_SYSTEM_BLOCK_BYTES;
     !direct || (on_file && is_partial)
+}
+
+/// True if trims are executed one after the other, where each of a batch would last as long as the
+/// whole batch: only NVMe commands and the threads of offload queue them.
+fn trims_one_by_one(job: &Job, engine: IoEngine) -> bool {
+    let trims = job.pattern.rw.has(Direction::Trim) || job.trims_writes();
+    trims && engine != IoEngine::IoUringCmd && !job.depth.offload
 }
 
 /// Options of the job that have no effect with this engine.

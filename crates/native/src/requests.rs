@@ -89,7 +89,7 @@ impl Requests {
                 ledger.record_write(offset, length.into(), verify_reads.number - 1);
             }
         }
-        Self::follow_up(FollowUp::new(&verifying.ledgers, verifying.verifier.interval(), length))
+        Self::follow_up(verifying.reads(length))
     }
 
     /// The requests of an iolog or a trace.

@@ -203,6 +203,18 @@ impl RunningJob {
         self.is_busy() && !self.control.is_stopped(verifies)
     }
 
+    /// True if some threads may be syncing their files, which takes as long as writing back all
+    /// that is cached.
+    pub(crate) fn may_sync_at_end(&self) -> bool {
+        let syncs = self.job.flush.end_fsync || self.job.files.fsync_on_close;
+        self.is_busy() && syncs && self.job.writes()
+    }
+
+    /// Shifts its pace by `ns` in which the process did not run.
+    pub(crate) fn add_lapse(&self, ns: u64) {
+        self.control.add_lapse(Clock::get().ticks(ns));
+    }
+
     /// True if it is due to start.
     pub(crate) const fn is_due(&self, now_ns: u64) -> bool {
         self.started_ns.is_none() && now_ns >= self.delay_ns && self.busy_threads > 0
@@ -326,13 +338,13 @@ impl RunningJob {
         if !self.is_busy() {
             return None;
         }
-        let (stall, text) = self.stalls.check(completed, clock.now(), clock, &self.target)?;
+        let (stall, text) = self.stalls.check(completed, clock.now(), clock)?;
         if stall == Stall::Final {
             self.control.abort();
             self.is_abandoned = true;
             self.fail(libc::ETIMEDOUT, format!("{text}; its thread is left behind"));
         }
-        Some(text)
+        Some(format!("{}: {text}", self.target))
     }
 
     /// Ends the job if it is slower than `rate_min` allows.

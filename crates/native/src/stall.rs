@@ -8,12 +8,14 @@ use crate::in_flight::{InFlight, InFlightView};
 /// A stalled I/O is reported after this time.
 pub(crate) const WARN_AFTER: Duration = Duration::from_secs(5);
 
-/// The warning about an I/O that `target` has not answered for `age`.
-pub(crate) fn no_answer(target: &str, age: Duration, io: &InFlight) -> String {
+/// The warning about an I/O that was not answered for `age`.
+pub(crate) fn no_answer(age: Duration, io: &InFlight) -> String {
     let (seconds, InFlight { operation, length, offset, .. }) = (age.as_secs(), io);
-    format!(
-        "{target}: no answer for {seconds} s to a {operation} of {length} bytes at offset {offset}"
-    )
+    let place = match operation.direction() {
+        Some(_) => format!(" of {length} bytes at offset {offset}"),
+        None => String::new(),
+    };
+    format!("no answer for {seconds} s to a {operation}{place}")
 }
 
 /// Severity of a stall.
@@ -57,7 +59,6 @@ impl StallDetector {
         completed: bool,
         now: u64,
         clock: Clock,
-        target: &str,
     ) -> Option<(Stall, String)> {
         let views = if completed { &[] } else { self.views.as_slice() };
         let oldest = views.iter().filter_map(InFlightView::oldest).min_by_key(|io| io.start_ticks);
@@ -68,7 +69,9 @@ impl StallDetector {
         // It may have been submitted later.
         let since = oldest.start_ticks.max(completed_at);
         let age = Duration::from_nanos(clock.ns(now.saturating_sub(since)));
-        let stall = if age.as_nanos() > self.final_after_ns.into() {
+        // A sync is as many commands as there is to write back.
+        let is_one_command = oldest.operation.direction().is_some();
+        let stall = if is_one_command && age.as_nanos() > self.final_after_ns.into() {
             Stall::Final
         } else if age > WARN_AFTER && !self.reported {
             Stall::Warning
@@ -76,7 +79,7 @@ impl StallDetector {
             return None;
         };
         self.reported = true;
-        Some((stall, no_answer(target, age, &oldest)))
+        Some((stall, no_answer(age, &oldest)))
     }
 }
 
@@ -111,7 +114,7 @@ mod tests {
         watch.include(slots.view());
         let check = |second| {
             let now = START + clock.ticks(second * 1_000_000_000 + 1000);
-            let reported = watch.check(completes(second), now, clock, "disk");
+            let reported = watch.check(completes(second), now, clock);
             reported.map(|(stall, _)| (second, stall))
         };
         (0..seconds).filter_map(check).collect()
@@ -137,11 +140,10 @@ mod tests {
         let (clock, mut watch) = (Clock::get(), StallDetector::new(FINAL_AFTER_NS));
         let slots = in_flight(START);
         watch.include(slots.view());
-        let check = |watch: &mut StallDetector, ns| {
-            watch.check(false, START + clock.ticks(ns), clock, "disk")
-        };
+        let check =
+            |watch: &mut StallDetector, ns| watch.check(false, START + clock.ticks(ns), clock);
         assert_eq!(check(&mut watch, 0), None);
         let (_, text) = check(&mut watch, 6_500_000_000).unwrap();
-        assert_eq!(text, "disk: no answer for 6 s to a read of 4096 bytes at offset 8192");
+        assert_eq!(text, "no answer for 6 s to a read of 4096 bytes at offset 8192");
     }
 }

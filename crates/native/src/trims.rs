@@ -22,8 +22,6 @@ pub(crate) struct Trims {
     pub(crate) every: u64,
     /// Largest batch of trims.
     batch: usize,
-    /// Trimmed blocks are verified to read as zeros.
-    pub(crate) read_as_zeros: bool,
 }
 
 impl Trims {
@@ -40,7 +38,6 @@ impl Trims {
             queued: VecDeque::new(),
             every: verify.trim_backlog,
             batch: usize::try_from(batch).unwrap_or(usize::MAX),
-            read_as_zeros: verify.trim_verify_zero,
         })
     }
 

@@ -316,6 +316,7 @@ fn run_passes<E: Engine>(
     length: u32,
     verified: &mut Option<u64>,
 ) -> io::Result<Ending> {
+    io_loop.lapsed = io_loop.control.lapsed();
     if let Some(pacer) = &mut io_loop.issuer.pacer {
         pacer.start(Clock::get().now());
     }
@@ -398,6 +399,8 @@ fn run_pass<E: Engine>(
         if let Some(pacer) = &mut io_loop.issuer.pacer {
             pacer.postpone(clock.now().saturating_sub(paused));
         }
+        // The pause contains lapses during it.
+        io_loop.lapsed = io_loop.control.lapsed();
         if last {
             return Ok(Ending::Done);
         }
@@ -407,7 +410,7 @@ fn run_pass<E: Engine>(
     }
 }
 
-/// Subtracts `count`; `u64::MAX` is unlimited.
+/// The trims of its writes, if it makes any.
 fn trims<'c, E: Engine>(io_loop: &'c mut IoLoop<'_, E>) -> Option<&'c mut Trims> {
     io_loop.submission_hooks.as_mut()?.verifying.as_mut()?.trims.as_mut()
 }
@@ -422,7 +425,7 @@ fn verify_writes<E: Engine>(io_loop: &mut IoLoop<'_, E>, length: u32) -> io::Res
     let all = verifying.backlog.is_none();
     let follow_up = match &mut verifying.backlog {
         Some(backlog) => FollowUp::of(std::mem::take(backlog)),
-        None => FollowUp::new(&verifying.ledgers, verifying.verifier.interval(), length),
+        None => verifying.reads(length),
     };
     run_follow_up(io_loop, follow_up, all)
 }
@@ -468,13 +471,21 @@ fn sync_at_end<E: Engine>(io_loop: &mut IoLoop<'_, E>, job: &Job) -> io::Result<
 /// writes.
 fn sync_file<E: Engine>(io_loop: &mut IoLoop<'_, E>, file: u16) -> io::Result<Ending> {
     let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
-    io_loop.engine.queue(io_loop.slots.reserve(&sync).iter());
+    let IoLoop { engine, slots, submission_hooks, .. } = io_loop;
+    let batch = slots.reserve(&sync);
+    if let Some(hooks) = submission_hooks {
+        hooks.prepare(&batch, engine.buffers());
+    }
+    engine.queue(batch.iter());
     loop {
         io_loop.engine.enter(1)?;
         let done = io_loop.engine.completions().next();
         if let Some(completion) = done {
             io_loop.slots.complete(completion.slot);
             let io = InFlight { operation: Operation::Sync, file, ..InFlight::default() };
+            if let Some(hooks) = &mut io_loop.submission_hooks {
+                hooks.completed(completion.slot, &io, completion.result == 0);
+            }
             return Ok(match completion.result {
                 0 => Ending::Done,
                 result => Ending::Failed(IoFailure::new(&io, result)),

@@ -136,6 +136,42 @@ fn written_blocks_are_verified_once() {
 }
 
 #[test]
+fn blocks_that_start_between_multiples_of_their_size_are_verified() {
+    for options in [
+        "rw=write:512",
+        "rw=write:1k loops=2",
+        "rw=write:-6k",
+        "rw=randwrite blockalign=512 serialize_overlap=1",
+        "rw=write zonemode=strided zonesize=16k zonerange=32k zoneskip=10k",
+        "rw=randwrite zonemode=strided zonesize=16k zonerange=32k zoneskip=10k",
+    ] {
+        let options = format!("ioengine=libaio iodepth=4 verify=crc32c {options}");
+        let (report, _) = run_one(&options);
+        assert!(report.account.verified > 0 && report.account.mismatches == 0, "{options}");
+    }
+}
+
+#[test]
+fn patterns_begin_with_each_block_that_was_written() {
+    for pattern in ["%o", "0xdeadbeefcc"] {
+        let options =
+            format!("rw=write bssplit=4k/50:8k/50 verify=pattern verify_pattern={pattern}");
+        let (report, _) = run_one(&options);
+        assert!(report.account.verified > 0 && report.account.mismatches == 0, "{options}");
+    }
+}
+
+#[test]
+fn either_of_two_overlapping_writes_may_be_the_last() {
+    for engine in ["ioengine=psync io_submit_mode=offload", "ioengine=libaio", "ioengine=io_uring"]
+    {
+        let options = format!("{engine} iodepth=32 rw=randwrite norandommap size=32k loops=64");
+        let (report, _) = run_one(&format!("{options} verify=crc32c"));
+        assert!(report.account.verified > 0 && report.account.mismatches == 0, "{options}");
+    }
+}
+
+#[test]
 fn each_loop_is_written_and_verified_once() {
     for options in ["rw=randwrite", "rw=write verify_backlog=64", "rw=write number_ios=100"] {
         let line = format!("ioengine=libaio iodepth=8 loops=3 verify=crc32c {options}");
@@ -204,6 +240,7 @@ fn trimmed_blocks_read_as_zeros() {
         let trim = format!("ioengine={engine} iodepth=4 rw=randtrim");
         let (reports, _) = run(&place, &[&trim]);
         assert_eq!((reports[0].whole.trim.ios, &reports[0].failure), (BLOCKS, &None));
+        assert_eq!(reports[0].account.depth_levels[0], BLOCKS, "{engine}: one at a time");
         let held = std::fs::read(place.file.path()).unwrap();
         assert!(held.iter().all(|byte| *byte == 0), "{engine}");
         assert_eq!(held.len() as u64, BLOCKS * BLOCK, "a hole is no end");

@@ -40,8 +40,10 @@ pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
 /// CPUs that the machine does not have.
 fn cpus(host: &Host, job: &Job) -> Option<String> {
     let last = host.cpus.online.get()?.iter().max()?;
-    let cpu = job.threads.cpus_allowed.iter().find(|cpu| *cpu > last)?;
-    Some(format!("`cpus_allowed` names CPU {cpu}, but the last one here is CPU {last}"))
+    let allowed = job.threads.cpus_allowed.iter().map(|cpu| ("cpus_allowed", cpu));
+    let polling = job.engine.sqthread_poll_cpu.iter().map(|cpu| ("sqthread_poll_cpu", cpu));
+    let (option, cpu) = allowed.chain(polling).find(|(_, cpu)| *cpu > last)?;
+    Some(format!("`{option}` names CPU {cpu}, but the last one here is CPU {last}"))
 }
 
 /// Names that do not exist, or are not what they seem.

@@ -159,7 +159,7 @@ impl Grid {
         let marks = [
             ("~ predicted", self.count(|cell| matches!(cell, Cell::Predicted(_)))),
             (
-                "? not precise enough",
+                "? less precise than asked",
                 self.count(|cell| matches!(cell, Cell::Measured { is_wide: true, .. })),
             ),
             ("x failed", self.count(|cell| *cell == Cell::Failed)),

@@ -27,7 +27,8 @@ pub(super) fn resolve(job: &mut Job, given: &[&str]) {
     contents(job, given("refill_buffers"));
     if job.verify.method != VerifyMethod::None {
         verify_interval(job);
-        verify_headers(job, given("verify_write_sequence"));
+        // Another run wrote, perhaps in another order.
+        job.verify.write_sequence &= given("verify_write_sequence") || !job.verify.verify_only;
     }
     if job.verify.verify_only {
         read_instead_of_writing(job);
@@ -112,16 +113,6 @@ fn verify_interval(job: &mut Job) {
         interval = gcd(smallest, largest);
     }
     job.verify.interval = u32::try_from(interval).ok();
-}
-
-/// Turns off sequence numbers where a block may be written several times in an unknown order, or by
-/// another job.
-fn verify_headers(job: &mut Job, sequence_given: bool) {
-    let reordered =
-        job.pattern.norandommap && !job.engine.ioengine.is_synchronous() && job.depth.iodepth > 1;
-    if !sequence_given && (job.verify.verify_only || reordered) {
-        job.verify.write_sequence = false;
-    }
 }
 
 /// Turns writes into reads of the same blocks in the same order, for `verify_only`. A mix stays as

@@ -44,6 +44,16 @@ pub struct Request {
     pub operation: Operation,
 }
 
+impl Request {
+    /// True if both touch the same bytes.
+    #[must_use]
+    pub const fn overlaps(&self, other: &Self) -> bool {
+        self.file == other.file
+            && self.offset < other.offset + other.length as u64
+            && other.offset < self.offset + self.length as u64
+    }
+}
+
 /// A part of a file that a job may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {

@@ -4,7 +4,7 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::outstanding::ONE_AT_A_TIME;
+use crate::outstanding::{ONE_AT_A_TIME, waits_for_each};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 pub(super) fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let workload = &of.workload;
     let Some(depth) = workload.iodepth else { return Err("its iodepth is not known".into()) };
-    if depth < 2 {
+    if depth < 2 || waits_for_each(of) == Some(false) {
         return Ok(None);
     }
     match (workload.ioengine.as_deref(), workload.direct) {
@@ -33,7 +33,7 @@ pub(super) fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
         (Some("libaio"), Some(false)) => {
             Ok(Some(format!("iodepth={depth}, and libaio without direct=1 waits for each I/O")))
         }
-        _ => Ok(None),
+        (Some(_), _) => Ok(None),
     }
 }
 
@@ -63,6 +63,11 @@ mod tests {
             check_rule(&RULE, &record).only(Severity::Info);
             assert!(reserves(&RULE, &record, 0).unwrap().why.contains(engine));
         }
+        let offloaded = each(Bench::new(1).measured(), |of| {
+            (of.workload.ioengine, of.workload.iodepth) = (Some("psync".into()), Some(32));
+            of.workload.options.insert("io_submit_mode".into(), "offload".into());
+        });
+        assert_eq!(check_rule(&RULE, &offloaded.record()), Outcome::Clear);
         assert_eq!(check_rule(&RULE, &with(None, Some(32), true)), Outcome::CannotTell);
         assert_eq!(check_rule(&RULE, &with(Some("psync"), None, true)), Outcome::CannotTell);
         assert_eq!(check_rule(&RULE, &with(None, Some(1), true)), Outcome::Clear);

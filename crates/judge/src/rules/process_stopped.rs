@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     affected_by,
     what: "the measuring process was stopped meanwhile",
     why: "The time is cut out of the measurement, and so are the I/Os that were in flight. The drive \
-          rested meanwhile, and a paced job has catching up to do.",
+          rested meanwhile.",
     next: "Repeat it without the pause: no SIGSTOP or Ctrl-Z, no live migration or snapshot of the \
            virtual machine, no sleep (systemd-inhibit).",
 });

@@ -274,7 +274,7 @@ pub(crate) trait Engine: Sized {
     /// If the engine itself fails; a failed I/O is a completion.
     fn enter(&mut self, wait: u32) -> io::Result<()>;
 
-    /// As [`Self::enter`], but returns after at most `most`.
+    /// As [`Self::enter`], but returns after at most `timeout`.
     ///
     /// # Errors
     /// As [`Self::enter`].

@@ -359,3 +359,35 @@ fn a_lost_device_ends_the_job() {
     assert!(both.0.is_stopped(true) && io_loop.slots.count() == 0);
     assert_eq!(counted(&both.1).latency.count(), 100);
 }
+
+#[test]
+fn a_full_device_ends_a_fill_with_its_last_short_write() {
+    let (control, tally) = <(JobControl, Tally)>::default();
+    let write = InFlight { length: LENGTH, operation: Operation::Write, ..InFlight::default() };
+    for (fills_device, result, ends) in [
+        (true, 512, Some(Ending::Done)),
+        (true, -i64::from(libc::ENOSPC), Some(Ending::Done)),
+        (false, 512, None),
+    ] {
+        let policy = ErrorPolicy { fills_device, ..ErrorPolicy::default() };
+        let ending = handle_failure(&policy, &control, &tally, &write, result);
+        assert!(ends.is_none() || ending == ends, "{fills_device} {result}: {ending:?}");
+        assert!(ends.is_some() || matches!(ending, Some(Ending::Failed(_))), "{ending:?}");
+    }
+}
+
+#[test]
+fn nothing_is_due_while_the_process_does_not_run() {
+    let mut job = reads(Pattern::RandRead, 1);
+    job.pace.rate_iops.read = Some(1000);
+    let file = NumberedFile::new(BLOCKS);
+    let both = <(JobControl, Tally)>::default();
+    let engine = Psync::open(Setup::read_only(vec![file.open()], 1, LENGTH)).unwrap().engine;
+    let mut io_loop = io_loop(Watched::new(engine, &both.0, 20), &job, 1, &both);
+    // Started five seconds ago, and stopped since.
+    let (clock, stop) = (Clock::get(), Clock::get().ticks(5_000_000_000));
+    io_loop.issuer.pacer.as_mut().unwrap().start(clock.now() - stop);
+    both.0.add_lapse(stop);
+    io_loop.run().unwrap();
+    assert!(counted(&both.1).latency.max_ns().unwrap() < 1_000_000_000);
+}

@@ -12,7 +12,7 @@ use crate::contents::mix;
 const NONE: u32 = 0;
 /// Entry of a trimmed block.
 const TRIMMED: u32 = u32::MAX;
-/// Entry of a written block whose write number exceeds an entry.
+/// Entry of a written block whose last write is unknown, or whose number exceeds an entry.
 const WRITTEN: u32 = u32::MAX - 1;
 
 /// Memory per slot of the hash map, bytes: key and entry, control byte, and a copy of the key while
@@ -93,6 +93,11 @@ impl Ledger {
         let entry =
             u32::try_from(number.saturating_add(1)).map_or(WRITTEN, |entry| entry.min(WRITTEN));
         self.set(offset, length, entry);
+    }
+
+    /// Records that one of several writes in flight reaches `length` bytes at `offset` last.
+    pub(crate) fn record_some_write(&mut self, offset: u64, length: u64) {
+        self.set(offset, length, WRITTEN);
     }
 
     /// Records a trim of `length` bytes at `offset`.

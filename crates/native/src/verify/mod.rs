@@ -109,13 +109,15 @@ pub(crate) struct Verifier {
     payload: Payload,
     /// Write numbers are compared.
     sequence: bool,
+    /// Without headers, each written block begins its pattern again.
+    reads_as_written: bool,
     run: u64,
     thread: u32,
 }
 
 impl Verifier {
-    /// A verifier with the options `verify`, for blocks of `sizes`. `run` must be unique to this
-    /// run, `thread` unique within it.
+    /// A verifier with the options `verify`, for blocks of `sizes` at multiples of `spacing` bytes
+    /// (0: of their size). `run` must be unique to this run, `thread` unique within it.
     ///
     /// # Errors
     /// If no header fits into an interval, intervals do not divide blocks, or a required pattern is
@@ -124,6 +126,7 @@ impl Verifier {
         verify: &Verify,
         contents: &Contents,
         sizes: &BlockSize,
+        spacing: u64,
         run: u64,
         thread: u32,
     ) -> Result<Self, VerifyError> {
@@ -133,6 +136,7 @@ impl Verifier {
             BlockSize::Split(sizes) => sizes.iter().fold(0, |unit, (size, _)| gcd(unit, *size)),
             sizes => sizes.smallest(),
         };
+        let block = gcd(spacing, block);
         let asked = verify.interval.filter(|interval| *interval > 0).map_or(block, u64::from);
         let interval = asked.min(block);
         let patterned =
@@ -147,12 +151,14 @@ impl Verifier {
             header_offset: verify.offset as usize,
             payload,
             sequence: verify.write_sequence,
+            reads_as_written: false,
             run,
             thread,
         };
         let header = verifier.header_bytes() as u64;
         if header == 0 {
             verifier.header_offset = 0;
+            verifier.reads_as_written = interval < sizes.largest();
         } else {
             let end = u64::from(verify.offset) + header;
             if interval == 0 || !block.is_multiple_of(interval) {
@@ -165,6 +171,11 @@ impl Verifier {
             }
         }
         Ok(verifier)
+    }
+
+    /// True if no read may hold parts of two writes.
+    pub(crate) const fn reads_as_written(&self) -> bool {
+        self.reads_as_written
     }
 
     /// Length of a header with its checksum, bytes; 0 for methods without.
@@ -392,6 +403,6 @@ fn check_zeros(interval: &[u8]) -> Result<(), MismatchKind> {
     }
 }
 
-const fn gcd(a: u64, b: u64) -> u64 {
+pub(crate) const fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -145,8 +145,8 @@ pub(crate) struct WriteTracker {
     writes: Box<[u64]>,
     /// By slot: the first write that the sync in flight may not cover.
     syncs: Box<[u64]>,
-    /// Writes before this are durable by a sync.
-    durable: u64,
+    /// By file: its writes before this are durable by a sync; `NONE`: it was not written.
+    durable: Box<[u64]>,
     failed: Vec<u64>,
 }
 
@@ -161,16 +161,20 @@ impl WriteTracker {
             folder: folder.to_owned(),
             writes: slots(),
             syncs: slots(),
-            durable: 0,
+            durable: vec![NONE; job.files.paths.len().max(1)].into(),
             failed: Vec::new(),
         })
     }
 
-    /// Records a submission; `number` is the number of the next write.
-    pub(crate) fn submitted(&mut self, slot: u16, operation: Operation, number: u64) {
+    /// Records a submission to `file`; `number` is the number of the next write.
+    pub(crate) fn submitted(&mut self, slot: u16, file: u16, operation: Operation, number: u64) {
         let slot = usize::from(slot);
         match operation {
-            Operation::Write => self.writes[slot] = number,
+            Operation::Write => {
+                self.writes[slot] = number;
+                let durable = &mut self.durable[usize::from(file)];
+                *durable = (*durable).min(number);
+            }
             Operation::Sync | Operation::DataSync => {
                 let first_open = self.writes.iter().min().copied().unwrap_or(NONE);
                 self.syncs[slot] = first_open.min(number);
@@ -180,7 +184,13 @@ impl WriteTracker {
     }
 
     /// Records a completion.
-    pub(crate) fn completed(&mut self, slot: u16, operation: Operation, succeeded: bool) {
+    pub(crate) fn completed(
+        &mut self,
+        slot: u16,
+        file: u16,
+        operation: Operation,
+        succeeded: bool,
+    ) {
         let slot = usize::from(slot);
         match operation {
             Operation::Write => {
@@ -188,7 +198,9 @@ impl WriteTracker {
                 self.failed.extend((!succeeded).then_some(number));
             }
             Operation::Sync | Operation::DataSync if succeeded => {
-                self.durable = self.durable.max(self.syncs[slot]);
+                // `NONE` stays: a file without writes loses none.
+                let durable = &mut self.durable[usize::from(file)];
+                *durable = (*durable).max(self.syncs[slot]);
             }
             _ => {}
         }
@@ -203,7 +215,7 @@ impl WriteTracker {
         failed.sort_unstable();
         let writes = match job.verify.policy {
             VerifyPolicy::Completed => writes_made,
-            VerifyPolicy::Fsynced => self.durable,
+            VerifyPolicy::Fsynced => self.durable.iter().copied().fold(writes_made, u64::min),
         };
         let in_flight = self.writes.iter().copied().filter(|number| *number != NONE).collect();
         let path = path(job, &self.folder);
@@ -282,21 +294,21 @@ mod tests {
             VerifyState::load(&reads, Some(folder.path())).unwrap().unwrap()
         };
         assert_eq!(saved(&mut following).writes, 0, "no sync, nothing is sure");
-        following.submitted(0, Operation::Write, 0);
-        following.submitted(1, Operation::Write, 1);
-        following.completed(0, Operation::Write, true);
+        following.submitted(0, 0, Operation::Write, 0);
+        following.submitted(1, 0, Operation::Write, 1);
+        following.completed(0, 0, Operation::Write, true);
         // Write 1 is in flight when the sync is submitted.
-        following.submitted(2, Operation::Sync, 2);
-        following.submitted(0, Operation::Write, 2);
-        following.completed(1, Operation::Write, true);
-        following.completed(2, Operation::Sync, true);
-        following.completed(0, Operation::Write, false);
+        following.submitted(2, 0, Operation::Sync, 2);
+        following.submitted(0, 0, Operation::Write, 2);
+        following.completed(1, 0, Operation::Write, true);
+        following.completed(2, 0, Operation::Sync, true);
+        following.completed(0, 0, Operation::Write, false);
         assert_eq!(
             saved(&mut following),
             VerifyState { writes: 1, in_flight: vec![], failed: vec![2] }
         );
-        following.submitted(1, Operation::Sync, 3);
-        following.completed(1, Operation::Sync, false);
+        following.submitted(1, 0, Operation::Sync, 3);
+        following.completed(1, 0, Operation::Sync, false);
         assert_eq!(saved(&mut following).writes, 1, "a sync that failed is for nothing");
     }
 }

@@ -35,7 +35,7 @@ fn options(method: VerifyMethod) -> Verify {
 }
 
 fn new_verifier(verify: &Verify, block: u64) -> Result<Verifier, VerifyError> {
-    Verifier::new(verify, &Contents::default(), &BlockSize::Fixed(block), RUN, 3)
+    Verifier::new(verify, &Contents::default(), &BlockSize::Fixed(block), 0, RUN, 3)
 }
 
 fn verifier(method: VerifyMethod) -> Verifier {
@@ -67,7 +67,7 @@ prop_compose! {
             ];
         }
         let contents = Contents { buffer_compress_percentage: compress, ..Contents::default() };
-        Verifier::new(&verify, &contents, &BlockSize::Fixed(BLOCK), RUN, 3).unwrap()
+        Verifier::new(&verify, &contents, &BlockSize::Fixed(BLOCK), 0, RUN, 3).unwrap()
     }
 }
 
@@ -377,7 +377,7 @@ fn a_dump_regenerates_the_expected_data() {
 fn blocks_of_several_sizes_share_their_intervals() {
     let sizes = BlockSize::Split(vec![(8192, 50.0), (12288, 50.0)]);
     let options = options(VerifyMethod::Crc32c);
-    let verifier = Verifier::new(&options, &Contents::default(), &sizes, RUN, 3).unwrap();
+    let verifier = Verifier::new(&options, &Contents::default(), &sizes, 0, RUN, 3).unwrap();
     assert_eq!(verifier.interval(), 4096);
     let mut disk = vec![0; 20480];
     let mut ledger = Ledger::new(0, verifier.interval(), 5, 1 << 20).unwrap();

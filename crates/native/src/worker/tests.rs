@@ -76,11 +76,12 @@ fn run_staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
     let mut io_loop = IoLoop::new(engine, issuer, SlotTable::new(DEPTH), bounds, tallies, &control);
     let sizes = &job.pattern.bs.write;
     let verifying = VerifyContext {
-        verifier: Verifier::new(&job.verify, &job.contents, sizes, 1, 0).unwrap(),
+        verifier: Verifier::new(&job.verify, &job.contents, sizes, 0, 1, 0).unwrap(),
         ledgers: vec![Ledger::new(0, BLOCK.into(), BLOCKS, 1 << 20).unwrap()],
         dumps: None,
         backlog: (job.verify.backlog > 0).then(Vec::new),
         trims: Trims::new(&job, 1),
+        trimmed_are_zeros: true,
         write_tracker: None,
         pretended: true,
     };
