@@ -152,7 +152,13 @@ fn subjects(
         .iter()
         .filter(|report| ESSENTIAL.contains(&report.rule.as_str()))
         .flat_map(|report| report.cannot_tell.iter().map(|(subject, _)| subject));
-    let open = skipped.chain(blind).map(|name| (name, Verdict::Unjudged));
+    // On a machine without drives no rule looks at what is named and not measured.
+    let unseen = (record.run.targets.iter()).filter(|_| {
+        record.run.kind.is_of_drives()
+            && record.measurements.is_empty()
+            && context.host().is_some_and(|host| host.drives.is_empty())
+    });
+    let open = skipped.chain(blind).chain(unseen).map(|name| (name, Verdict::Unjudged));
     let found = findings.iter().flat_map(|finding| {
         finding.subjects.iter().map(|name| (name, of_severity(finding.severity)))
     });
@@ -169,9 +175,10 @@ fn subjects(
         let worst = worst.entry(name).or_insert(verdict);
         *worst = verdict.max(*worst);
     }
+    let open = open_verdict(context.host().is_none());
     let verdict = |names: &[String]| {
         let of_names = names.iter().filter_map(|name| worst.get(name.as_str()).copied());
-        of_names.fold(Verdict::Pass, Verdict::max)
+        of_names.fold(open, Verdict::max)
     };
     all.into_iter()
         .map(|(name, names)| {
@@ -179,6 +186,12 @@ fn subjects(
             (name, verdict)
         })
         .collect()
+}
+
+/// The verdict without findings: unjudged if there was nothing to judge, as of other tools' results,
+/// whose machine is unknown.
+const fn open_verdict(nothing: bool) -> Verdict {
+    if nothing { Verdict::Unjudged } else { Verdict::Pass }
 }
 
 /// The overall verdict: the worst of all; unjudged if there was nothing to judge.
@@ -189,14 +202,16 @@ fn whole(
     subjects: &[(String, Verdict)],
 ) -> Verdict {
     let run = &context.record().run;
-    let nothing = subjects.is_empty() || !run.skipped.is_empty() || !is_decided(context);
-    let open = if nothing { Verdict::Unjudged } else { Verdict::Pass };
+    let nothing = context.host().is_none()
+        || subjects.is_empty()
+        || !run.skipped.is_empty()
+        || !is_decided(context);
     findings
         .iter()
         .map(|finding| of_severity(finding.severity))
         .chain(subjects.iter().map(|(_, verdict)| *verdict))
         .chain(measurements.iter().flat_map(|judged| &judged.metrics).map(of_metric))
-        .fold(open, Verdict::max)
+        .fold(open_verdict(nothing), Verdict::max)
 }
 
 #[cfg(test)]

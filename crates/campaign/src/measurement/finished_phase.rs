@@ -73,6 +73,9 @@ impl FinishedPhase<'_> {
             Err(error) => self.not_measured(members, conditions, Failure::from(error)),
         };
         measurement.workload.options = reported_options(job, is_fios);
+        if let ([only], false) = (members, is_fios) {
+            measurement.workload.size = self.file_bytes(*only);
+        }
         if is_fios {
             let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
             let whole = (&mut measurement.account, members);
@@ -185,6 +188,14 @@ impl FinishedPhase<'_> {
     /// Numbers of the jobs that are not measured.
     fn background_jobs(&self) -> std::ops::Range<usize> {
         self.phase.measured_jobs().min(self.jobs.len())..self.jobs.len()
+    }
+
+    /// Size of the one file of a job, bytes; of a device the host's description has it.
+    fn file_bytes(&self, n: usize) -> Option<u64> {
+        let [number] = self.on[n].as_slice() else { return None };
+        let target = &self.targets[*number];
+        let is_file = target.device.as_ref().is_none_or(|device| *device != target.name);
+        is_file.then_some(target.room.size_bytes)
     }
 
     /// Conditions of these jobs known before they run.

@@ -12,6 +12,8 @@ use crate::projection::{Place, Projection};
 const MOST_STEPS: f64 = 5.0;
 /// Maximum number of cells with printed values.
 const MOST_LABELLED: usize = 400;
+/// Maximum number of cells side by side with printed values: of more, one covers the next.
+const MOST_LABELLED_ACROSS: usize = 20;
 
 /// Series of the heat map, with its values printed.
 pub(super) fn heat_map(
@@ -30,13 +32,15 @@ pub(super) fn heat_map(
             datum["name"] = format!("{name}\n± {half}").into();
         }
     }
+    let (across, down) = (x.categories().len(), y.categories().len());
+    let is_labelled = across <= MOST_LABELLED_ACROSS && across * down <= MOST_LABELLED;
     json!({
         "type": "heatmap",
         "name": clean(&cells.name),
         "xAxisIndex": index,
         "yAxisIndex": index,
         "data": data,
-        "label": {"show": x.categories().len() * y.categories().len() <= MOST_LABELLED, "formatter": "{b}", "fontSize": 13},
+        "label": {"show": is_labelled, "formatter": "{b}", "fontSize": 13},
         "itemStyle": {"borderWidth": 1, "borderColor": "rgba(127,127,127,0.35)"},
         "emphasis": {"itemStyle": {"borderWidth": 2}},
         "iodyno": tooltip_data(cells, x, y),

@@ -269,7 +269,11 @@ impl Watched {
         let area = frame.area();
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         let drives = document.map_or(&[][..], |document| &document.drives[..]);
-        let taken = document.map_or("waiting ...".into(), |document| document.taken.clone());
+        // To the second: fractions have no fixed width.
+        let second = |document: &TopDocument| {
+            document.taken.get(..19).unwrap_or(&document.taken).replace('T', " ") + " UTC"
+        };
+        let taken = document.map_or("waiting ...".into(), second);
         let mut lines = vec![justified("iodyno top".bold(), taken, width), Line::default()];
         lines.extend(self.lines(drives, width, caps));
         lines.resize(height.saturating_sub(1), Line::default());

@@ -115,6 +115,9 @@ impl Limiter {
             },
             Self::BeforeDevice => match case.io_times() {
                 Some(at) if at.in_queue() => "a limit in the block layer's queue".into(),
+                _ if case.of_run().conditions.device.is_some() => {
+                    "the file system, or another limit before the block layer's queue".into()
+                }
                 _ => "a limit before the block layer's queue".into(),
             },
             Self::Contract => match case.exceeded().and_then(|all| all.first().copied()) {
@@ -212,6 +215,11 @@ impl Limiter {
             Self::BeforeDevice if case.io_times().is_some_and(IoTimes::in_queue) => {
                 "Look at the scheduler (/sys/block/*/queue/scheduler: none is for NVMe) and at \
                  io.latency and io.cost of control groups."
+            }
+            // The device of a file or directory.
+            Self::BeforeDevice if case.of_run().conditions.device.is_some() => {
+                "Measure the device below without the file system, or several files at a time; if it \
+                 is as slow, look for a limit of a control group above this process (io.max)."
             }
             Self::BeforeDevice => {
                 "Look for a limit of a control group above this process (io.max), in a container \

@@ -51,6 +51,16 @@ mod tests {
         check_rule(&RULE, &one).only(Severity::Info);
         let why = reserves(&RULE, &one, 0).unwrap().why;
         assert_eq!(why, "CPU 3 took 100 % of the interrupts of nvme0n1's 4 queues");
+        // The one queue of a virtual disk, whose other interrupt tells of changes of its size.
+        let mut virtio = one.clone();
+        for (n, host) in virtio.snapshots.iter_mut().enumerate() {
+            host.interrupts = interrupts(|_| 3, 7 + 10_000 * (n.min(1) as u64));
+            host.interrupts.truncate(2);
+            host.interrupts[0].name = "virtio1-config".into();
+            host.interrupts[0].counts.clear();
+            host.interrupts[1].name = "virtio1-req.0".into();
+        }
+        assert_eq!(check_rule(&RULE, &virtio), Outcome::Clear);
         // The effect of a cpuset is not an interrupt setting.
         let mut cpuset_group = one.clone();
         for host in &mut cpuset_group.snapshots {

@@ -206,7 +206,12 @@ impl WriteTracker {
         }
     }
 
-    /// Saves the state of `job` after `made` writes, durably.
+    /// Writes before this are durable, of those made.
+    fn durable(&self, writes_made: u64) -> u64 {
+        self.durable.iter().copied().fold(writes_made, u64::min)
+    }
+
+    /// Saves the state of `job` after `writes_made` writes, durably.
     ///
     /// # Errors
     /// A message if it cannot be saved.
@@ -215,7 +220,7 @@ impl WriteTracker {
         failed.sort_unstable();
         let writes = match job.verify.policy {
             VerifyPolicy::Completed => writes_made,
-            VerifyPolicy::Fsynced => self.durable.iter().copied().fold(writes_made, u64::min),
+            VerifyPolicy::Fsynced => self.durable(writes_made),
         };
         let in_flight = self.writes.iter().copied().filter(|number| *number != NONE).collect();
         let path = path(job, &self.folder);
@@ -279,6 +284,25 @@ mod tests {
     }
 
     #[test]
+    fn a_sync_of_one_file_covers_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut job = job();
+        job.files.paths = vec!["a".into(), "b".into(), "unwritten".into()];
+        job.pattern.rw = iodyno_job::Pattern::Write;
+        job.verify.method = iodyno_job::VerifyMethod::Md5;
+        let mut following = WriteTracker::new(&job, Some(folder.path())).unwrap();
+        for (number, file) in [(0, 0), (1, 1)] {
+            following.submitted(0, file, Operation::Write, number);
+            following.completed(0, file, Operation::Write, true);
+        }
+        for (file, durable) in [(0, 1), (1, 2)] {
+            following.submitted(0, file, Operation::Sync, 2);
+            following.completed(0, file, Operation::Sync, true);
+            assert_eq!(following.durable(2), durable);
+        }
+    }
+
+    #[test]
     fn a_sync_covers_only_earlier_completed_writes() {
         let folder = tempfile::tempdir().unwrap();
         let mut job = job();
@@ -293,8 +317,8 @@ mod tests {
             reads.verify.state_load = true;
             VerifyState::load(&reads, Some(folder.path())).unwrap().unwrap()
         };
-        assert_eq!(saved(&mut following).writes, 0, "no sync, nothing is sure");
         following.submitted(0, 0, Operation::Write, 0);
+        assert_eq!(saved(&mut following).writes, 0, "no sync, nothing is sure");
         following.submitted(1, 0, Operation::Write, 1);
         following.completed(0, 0, Operation::Write, true);
         // Write 1 is in flight when the sync is submitted.

@@ -119,10 +119,12 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
 fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     let mut found: Vec<(&str, String, Point)> = Vec::new();
     let (mut bases, mut alone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut has_latencies = false;
     for (at, of) in record.measurements.iter().enumerate() {
         let ([target], Some(judged)) = (of.targets.as_slice(), assessment.of(at)) else { continue };
         add_missing(&mut alone, [short_name(target)]);
-        let Some((point, basis)) = ratio_point(judged) else { continue };
+        let Some((metric, point, basis)) = ratio_point(judged) else { continue };
+        has_latencies |= metric == Metric::LatencyMean;
         found.push((short_name(target), step_name(&of.name), point));
         add_missing(&mut bases, [basis]);
     }
@@ -164,6 +166,13 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
         form: Form::Guide,
         points: vec![Point::new(1.0, 0.0)],
     });
+    let mut notes = Vec::new();
+    if has_latencies {
+        notes.push("Latencies are expected over measured, so that longer is better.".to_owned());
+    }
+    if !alone.is_empty() {
+        notes.push(format!("Not compared: {}.", clean(&alone.join(", "))));
+    }
     let axis = |quantity, scale| Axis { name: String::new(), quantity, scale, end: None };
     let names = drives.iter().map(|(name, _)| clean(name)).collect();
     let panel = Panel {
@@ -183,16 +192,13 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
             false => String::new(),
         },
         panels: vec![panel],
-        notes: match alone.as_slice() {
-            [] => Vec::new(),
-            names => vec![format!("Not compared: {}.", clean(&names.join(", ")))],
-        },
+        notes,
     })
 }
 
-/// Returns the first compared metric of a valid measurement as a share of its yardstick, and the
+/// Returns the first compared metric of a valid measurement, it as a share of its yardstick, and the
 /// yardstick's name.
-fn ratio_point(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
+fn ratio_point(judged: &JudgedMeasurement) -> Option<(Metric, Point, &'static str)> {
     if judged.validity == Validity::Invalid {
         return None;
     }
@@ -207,5 +213,5 @@ fn ratio_point(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
         interval: ends.map(|(a, b)| (a.min(b), a.max(b))).filter(|(low, _)| *low > 0.0),
         ..Point::new(share(of.estimate.value), 0.0)
     };
-    point.x.is_finite().then_some((point, basis.name()))
+    point.x.is_finite().then_some((of.metric, point, basis.name()))
 }

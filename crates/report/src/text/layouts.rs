@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iodyno_judge::layouts::{LayoutResult, LayoutWorkload, Layouts};
-use iodyno_model::{Estimate, Metric};
+use iodyno_model::{Estimate, Metric, RunState};
 
 use super::Style;
 use super::attention::line;
@@ -31,7 +31,9 @@ pub fn layouts_text(
     let workloads = held.workloads();
     let raw: Vec<&str> =
         held.one.into_iter().chain(held.all).map(|record| record.run.id.as_str()).collect();
+    let is_stopped = held.built.iter().any(|(_, of)| of.run.state == RunState::Interrupted);
     let label = match are_on_files {
+        _ if is_stopped => ("STOPPED", Ink::Doubt),
         true => ("INVALID", Ink::Doubt),
         false => ("DONE", Ink::Good),
     };

@@ -17,6 +17,8 @@ use super::words::{clean, listed};
 const SIZES: usize = 4;
 /// Rows of the table of rates over time.
 const TIMES: usize = 12;
+/// Least length of the last row, as a share of a row.
+const SHORTEST_ROW: f64 = 0.1;
 
 /// First trace that a run replayed, and its targets.
 pub(crate) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
@@ -32,7 +34,17 @@ pub(crate) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
 /// Whether the recorded pace was kept, and the deviation if not.
 pub(crate) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)>, String) {
     let duration = |ns: u64| format_duration_ns(ns as f64);
-    let times = format!("{} for {} recorded", duration(of.took_ns), duration(of.recorded_ns));
+    let percent = match of.trace.speed_percent {
+        0 => 100,
+        percent => percent,
+    };
+    // The time is stored at the requested speed.
+    let recorded = format_duration_ns(of.recorded_ns as f64 * f64::from(percent) / 100.0);
+    let speed = match percent {
+        100 => String::new(),
+        percent => format!(", at {}x speed", format_count(f64::from(percent) / 100.0)),
+    };
+    let times = format!("{} for {recorded} recorded{speed}", duration(of.took_ns));
     let (label, words) = match of.pace {
         ReplayPace::Kept => (None, format!("kept the recorded pace: {times}")),
         ReplayPace::Behind => {
@@ -144,7 +156,7 @@ fn shown(of: &Replayed, all: bool) -> impl Iterator<Item = &ReplayedSize> {
     })
 }
 
-/// IOPS over time, recorded and replayed.
+/// IOPS over time, recorded and replayed. The last row ends with the replay; a stub is left out.
 fn rates(of: &Replayed, style: &Style) -> String {
     let columns = [
         GridColumn::new("FROM", 0, true),
@@ -153,16 +165,21 @@ fn rates(of: &Replayed, style: &Style) -> String {
     ];
     let every = of.slots.len().div_ceil(TIMES).max(1);
     let seconds = (of.slot_ns * every as u64) as f64 / 1e9;
+    let end_s = of.took_ns.max(of.recorded_ns) as f64 / 1e9;
     let row = |(n, slots): (usize, &[iodyno_model::ReplayedSlot])| {
-        let rate = |count: u64| format_count(count as f64 / seconds);
+        let lasts = (end_s - n as f64 * seconds).min(seconds);
+        if n > 0 && lasts < SHORTEST_ROW * seconds {
+            return None;
+        }
+        let rate = |count: u64| format_count(count as f64 / lasts.max(1e-9));
         let cells = [
             format!("{} s", format_count(n as f64 * seconds)),
             rate(slots.iter().map(|slot| slot.recorded).sum()),
             rate(slots.iter().map(|slot| slot.replayed).sum()),
         ];
-        cells.into_iter().map(GridCell::plain).collect()
+        Some(cells.into_iter().map(GridCell::plain).collect())
     };
-    let rows: Vec<Vec<GridCell>> = of.slots.chunks(every).enumerate().map(row).collect();
+    let rows: Vec<Vec<GridCell>> = of.slots.chunks(every).enumerate().filter_map(row).collect();
     grid(&columns, &rows, style, style.wide).text
 }
 
@@ -356,7 +373,10 @@ mod tests {
             Recorded devices, concatenated: nvme0n1 from 0 B, nvme1n1 from 1.07 GB.
         "#]].assert_eq(&body(&found(), false, &style));
         let all = body(&found(), true, &style);
-        assert_eq!(all.matches(" 880\n").count(), 11, "{all}");
+        // The eleventh has 400 us.
+        assert_eq!(all.matches(" 880\n").count(), 10, "{all}");
+        let short = Replayed { took_ns: 10_500_000_000, ..found() };
+        assert_eq!(body(&short, true, &style).matches(" 1760\n").count(), 1);
     }
 
     #[test]
@@ -384,6 +404,8 @@ mod tests {
         assert!(say(later).starts_with("BEHIND"));
         expect!["LATE x: this host issued I/Os late (p99 5 ms): 10 s for 10 s recorded"]
             .assert_eq(&say(|of| of.issue_error.p99_ns = 5_000_000));
+        expect!["- x: kept the recorded pace: 10 s for 20 s recorded, at 2x speed"]
+            .assert_eq(&say(|of| of.trace.speed_percent = 200));
         expect!["- x: closed loop, 2.5x as fast: 4 s for 10 s recorded"]
             .assert_eq(&say(|of| (of.trace.closed, of.took_ns) = (true, 4_000_000_000)));
     }

@@ -1,8 +1,8 @@
 //! Summary of jobs and points: one line overall, a grid or a row each, and their caveats.
 
 use iodyno_model::{
-    Assessment, Caveat, Measurement, Metric, Predictions, RunKind, RunRecord, RunState, Severity,
-    Validity, Verdict, distinct,
+    Assessment, Caveat, EndReason, Measurement, Metric, Predictions, RunKind, RunRecord, RunState,
+    Severity, Validity, Verdict, distinct,
 };
 
 use super::Style;
@@ -34,7 +34,9 @@ pub(crate) fn clause(
         true => "job",
         false => "point",
     };
-    let count = counted(all.len(), noun);
+    // A point that was interrupted is measured once more by `iodyno resume`.
+    let is_whole = |of: &&Measurement| planned.is_empty() || of.end != EndReason::Interrupted;
+    let count = counted(all.iter().filter(is_whole).count(), noun);
     let targets = distinct(all.iter().flat_map(|of| &of.targets).cloned());
     let mut text = match (failed, targets.is_empty()) {
         (0, true) => count,
@@ -57,6 +59,9 @@ pub(crate) fn clause(
         let bests: Vec<String> = bests.collect();
         if !bests.is_empty() {
             text = format!("{text}: most {}", bests.join(", "));
+        }
+        if record.run.kind == RunKind::Sweep && record.run.state == RunState::Interrupted {
+            text.push_str("; next: iodyno resume");
         }
     }
     let label = match (assessment.verdict, record.run.state) {
@@ -81,10 +86,12 @@ fn is_judged(assessment: &Assessment) -> bool {
     metrics.any(|metric| metric.verdict != Verdict::Unjudged)
 }
 
-/// `9385 IOPS at bs=4k iodepth=4`: the highest valid rate.
+/// `9385 IOPS at bs=4k iodepth=4`: the highest valid rate of a point that was not interrupted.
 fn best(record: &RunRecord, assessment: &Assessment, metric: Metric) -> Option<String> {
     let all = record.measurements.iter().enumerate();
-    let valid = all.filter(|(n, of)| of.failure().is_none() && !is_invalid(assessment, *n));
+    let valid = all.filter(|(n, of)| {
+        of.failure().is_none() && of.end != EndReason::Interrupted && !is_invalid(assessment, *n)
+    });
     let rates = valid.filter_map(|(_, of)| Some((rate(metric, of)?, of)));
     let (most, of) = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!("{} at {}", stated(metric, most), clean(&of.name)))
@@ -131,7 +138,9 @@ pub(super) fn commands(record: &RunRecord, style: &Style) -> String {
     record.measurements.iter().flat_map(of_one).take(SHOWN).collect()
 }
 
-/// Caveats of the rows, each once with all names; rules with a failure or warning are left out.
+/// Caveats of the rows, each once with the names of which it is true; of those of the same rule that
+/// say otherwise, such as other figures, only the number. Rules with a failure or warning are left
+/// out.
 pub(super) fn caveats(
     record: &RunRecord,
     assessment: &Assessment,
@@ -142,7 +151,7 @@ pub(super) fn caveats(
         let mut all = assessment.findings.iter();
         all.any(|one| one.rule == rule && one.severity >= Severity::Warn)
     };
-    let mut found: Vec<(&str, Validity, &str, Vec<String>)> = Vec::new();
+    let mut found: Vec<(&str, Validity, &str, Vec<String>, usize)> = Vec::new();
     for judged in &assessment.measurements {
         let Some(of) = record.measurements.get(judged.measurement) else { continue };
         for reason in judged
@@ -150,18 +159,22 @@ pub(super) fn caveats(
             .iter()
             .filter(|reason| is_wanted(&reason.rule) && !is_found(&reason.rule))
         {
-            let known = found.iter_mut().find(|(rule, ..)| *rule == reason.rule);
+            let known = found
+                .iter_mut()
+                .find(|(rule, validity, ..)| *rule == reason.rule && *validity == reason.validity);
             match known {
-                Some((.., names)) => names.push(clean(&of.name)),
+                Some((.., why, names, _)) if *why == reason.why => names.push(clean(&of.name)),
+                Some((.., others)) => *others += 1,
                 None => {
-                    found.push((&reason.rule, reason.validity, &reason.why, vec![clean(&of.name)]));
+                    let names = vec![clean(&of.name)];
+                    found.push((&reason.rule, reason.validity, &reason.why, names, 0));
                 }
             }
         }
     }
     found.sort_by_key(|(_, validity, ..)| std::cmp::Reverse(*validity));
     let mut out = String::new();
-    for (rule, validity, why, names) in found.iter().take(SHOWN) {
+    for (rule, validity, why, names, others) in found.iter().take(SHOWN) {
         let (label, ink) = match validity {
             Validity::Invalid => ("WARN", Ink::Doubt),
             _ => ("NOTE", Ink::Dim),
@@ -172,7 +185,12 @@ pub(super) fn caveats(
         };
         let not_valid = if *validity == Validity::Invalid { "not valid: " } else { "" };
         let why = clean(why);
-        let text = format!("{names}: {not_valid}{} [{}]", why.trim_end_matches('.'), clean(rule));
+        let more = match others {
+            0 => String::new(),
+            others => format!("; {others} more like this"),
+        };
+        let why = why.trim_end_matches('.');
+        let text = format!("{names}: {not_valid}{why} [{}]{more}", clean(rule));
         out.push_str(&line(label, ink, &text, style));
     }
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {

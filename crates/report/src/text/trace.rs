@@ -138,7 +138,9 @@ pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
         let size = one.sizes.first().filter(|size| size.ios * 2 > one.ios);
         let size = size.and_then(|size| size.bytes).filter(|bytes| *bytes > 0);
         let size = size.map(|bytes| format!(" {}", Bytes(bytes.into()).binary()));
-        items.push(format!("mostly {order}{} {}s", size.unwrap_or_default(), one.operation));
+        // The most frequent one may be less than half of all.
+        let mostly = if one.ios * 2 > summary.ios() { "mostly" } else { "most often" };
+        items.push(format!("{mostly} {order}{} {}s", size.unwrap_or_default(), one.operation));
     }
     let is_bursty = |one: &TraceBurst| {
         one.slot_ns > summary.tick_ns && one.slot_ns <= 100_000_000 && one.dispersion > BURSTY

@@ -18,7 +18,7 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
-/// Converts `text` for an ASCII-only terminal; only `±` takes more columns.
+/// Converts `text` for an ASCII-only terminal; only `±` takes more columns, and none takes fewer.
 pub fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -28,7 +28,7 @@ pub fn ascii(text: &str) -> String {
             '░' => out.push('.'),
             '…' => out.push('~'),
             '±' => out.push_str("+-"),
-            '°' => {}
+            '°' => out.push(' '),
             c if c.is_ascii() => out.push(c),
             _ => out.push('?'),
         }

@@ -287,9 +287,19 @@ fn print(
         all: all.and_then(|trial| of(&trial.label)),
         built: measured.iter().map(|(n, record)| (trials[*n].label.as_str(), record)).collect(),
     };
+    let is_built = |trial: &Trial| trial.label != BASELINE && !trial.together;
+    let is_comparison =
+        compared.one.is_some() && measured.iter().any(|(n, _)| is_built(&trials[*n]));
     let own = measured.last().map(|(n, _)| trials[*n].run_name(name));
     let further = own.map_or(Vec::new(), |own| {
         let (own, all) = (shell_word(&own), shell_word(name));
+        // The name of all finds nothing where there is none to compare, as after Ctrl-C.
+        if !is_comparison {
+            return vec![
+                format!("Details: iodyno show {own}"),
+                format!("Page: iodyno report {own}"),
+            ];
+        }
         vec![
             format!("Details: iodyno show {own}"),
             format!("Together: iodyno show {all}"),
