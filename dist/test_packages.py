@@ -227,15 +227,21 @@ print(JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).rea
         unit = (HERE / "systemd/iodyno-check.service").read_text()
         script = re.search(r"^ExecStart=/bin/sh -c '(.*)'$", unit, re.MULTILINE).group(1)
         metrics = self.root / "metrics"
+        metrics.mkdir()
+        theirs = self.root / "theirs"
+        theirs.write_text("theirs")
+        (metrics / "iodyno.prom").symlink_to(theirs)
         environment = {
             "PATH": f"{folder}:/usr/bin:/bin",
             "TEXTFILES": str(metrics),
+            "STATE_DIRECTORY": str(self.root),
             "IODYNO_STORE": str(self.root / "store.sqlite"),
         }
         done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True)
         self.assertIn(done.returncode, (0, 1, 4), done.stderr)
         self.assertEqual([path.name for path in metrics.iterdir()], ["iodyno.prom"])
         self.assertIn("# TYPE iodyno_", (metrics / "iodyno.prom").read_text())
+        self.assertEqual(theirs.read_text(), "theirs")
 
     def environment(self, *packages: str) -> Path:
         """A Python of its own with the wheel, and what it is asked to have besides."""

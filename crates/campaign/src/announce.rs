@@ -30,7 +30,9 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
         sentences.push(format!("{}, at full speed: {}.", action(writes), devices.join(", ")));
     }
     let ends = "Ctrl-C stops it and keeps the results.";
-    sentences.push(if budget.together_ns > 0 {
+    sentences.push(if budget.together_ns > 0 && budget.each_ns == 0 {
+        format!("All at once up to {}. {ends}", seconds(budget.together_ns))
+    } else if budget.together_ns > 0 {
         format!(
             "Each alone up to {}, then all at once up to {}: at most {} in all. {ends}",
             seconds(budget.each_ns),

@@ -1,6 +1,6 @@
 //! Divides the time limit of a run over its measurements.
 
-use crate::plan::{Step, Stop};
+use crate::plan::{Step, Stop, divided};
 
 /// Cost of a search for the depth, in measurements.
 pub(crate) const SEARCH_COST: f64 = 0.7;
@@ -36,18 +36,18 @@ impl Budget {
         targets: usize,
         total_ns: u64,
     ) -> Self {
-        let cost = |pick: fn(&Step) -> bool, searches: bool| -> f64 {
-            let steps = steps.iter().filter(|step| pick(step));
-            steps
-                .map(|step| {
-                    let search = searches && step.outstanding.is_some();
+        let cost = |numbers: &[usize], searches: bool| -> f64 {
+            numbers
+                .iter()
+                .map(|n| {
+                    let search = searches && steps[*n].outstanding.is_some();
                     1.0 + if search { SEARCH_COST } else { 0.0 }
                 })
                 .sum()
         };
         let probe = if samples > 0 { PROBE_COST } else { 0.0 };
-        let each = cost(|step| step.each, true) + probe;
-        let together = if targets > 1 { cost(|step| step.together, false) } else { 0.0 };
+        let [each, together] = divided(steps, targets);
+        let (each, together) = (cost(&each, true) + probe, cost(&together, false));
         let units = each * targets as f64 + together;
         let share = if units > 0.0 { total_ns as f64 / units } else { f64::MAX };
         let max_ns = (share as u64).clamp(SHORTEST_NS.min(stop.max_ns), stop.max_ns);
@@ -92,6 +92,18 @@ mod tests {
         let too_many = divide(1000, MINUTE_NS);
         assert_eq!(too_many.stop.max_ns, SHORTEST_NS);
     }
+    #[test]
+    fn a_step_of_all_targets_is_made_on_a_single_one_that_has_no_other() {
+        let of = |name, targets| {
+            let plan = Study::preset(name).unwrap();
+            let (steps, stop) = (plan.target_steps().unwrap(), plan.stop().unwrap());
+            let budget = Budget::divide(&steps, stop, 0, targets, 10 * MINUTE_NS);
+            (budget.each_ns / stop.max_ns, budget.together_ns / stop.max_ns)
+        };
+        assert_eq!((of("quick", 1), of("quick", 2)), ((1, 0), (0, 1)));
+        assert_eq!(of("check", 1).1, 0);
+    }
+
     #[test]
     fn overhead_counts_toward_the_budget() {
         let check = Study::preset("check").unwrap();

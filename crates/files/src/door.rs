@@ -5,7 +5,10 @@ use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, fstatfs, major, minor, open, openat};
+use rustix::fs::{
+    FallocateFlags, FileType, Mode, OFlags, Stat, fallocate, fstat, fstatfs, major, minor, open,
+    openat,
+};
 use rustix::io::Errno;
 
 use crate::error::{FileError, Kind};
@@ -63,7 +66,8 @@ pub enum There {
 /// Way to open an existing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OpenMode {
-    Empty,
+    /// Truncated, if there is room for so many bytes.
+    Empty(u64),
     AtEnd,
     New,
 }
@@ -104,7 +108,7 @@ pub fn inspect_log(path: &Path, by: NameOrigin, head: &[u8]) -> Result<There, Fi
 /// # Errors
 /// The object must not be written, its folder is missing, or the system refuses.
 pub fn create(path: &Path, by: NameOrigin) -> Result<File, FileError> {
-    open_as(path, by, OpenMode::Empty)
+    open_as(path, by, OpenMode::Empty(0))
 }
 
 /// Opens the file at `path` for appending; creates it if missing.
@@ -128,7 +132,7 @@ pub fn create_new(path: &Path) -> Result<File, FileError> {
 /// # Errors
 /// As [`create`].
 pub fn write(path: &Path, by: NameOrigin, bytes: &[u8]) -> Result<(), FileError> {
-    let mut file = create(path, by)?;
+    let mut file = open_as(path, by, OpenMode::Empty(bytes.len() as u64))?;
     file.write_all(bytes).map_err(|error| FileError::System { path: path.into(), error })
 }
 
@@ -165,7 +169,8 @@ fn open_as(path: &Path, by: NameOrigin, open_mode: OpenMode) -> Result<File, Fil
                 let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | end;
                 let system = |error| FileError::System { path: path.into(), error };
                 let file = reopen(&descriptor, flags).map_err(system)?;
-                if open_mode == OpenMode::Empty && matches!(there, There::File(_)) {
+                if let (OpenMode::Empty(bytes), There::File(_)) = (open_mode, there) {
+                    ask_for_room(&file, bytes).map_err(failed)?;
                     file.set_len(0).map_err(system)?;
                 }
                 return Ok(file);
@@ -183,6 +188,22 @@ fn open_as(path: &Path, by: NameOrigin, open_mode: OpenMode) -> Result<File, Fil
         }
     }
     Err(failed(Errno::EXIST))
+}
+
+/// Asks the kernel for room, so that the old content stays on a full disk. Not every file system
+/// can tell.
+fn ask_for_room(file: &File, bytes: u64) -> Result<(), Errno> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+        Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => {
+            // Gives back what it got before the disk was full.
+            let _ = file.metadata().and_then(|found| file.set_len(found.len()));
+            Err(errno)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Finds the object at `path`, held by a descriptor that can neither read nor write.

@@ -195,3 +195,24 @@ fn rename_replaces_a_file_or_creates_one() {
     }
     assert!(a.exists() && !b.exists() && link.is_symlink());
 }
+
+#[test]
+#[ignore = "needs root"]
+fn on_a_full_disk_the_earlier_content_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        tool(program, &[arguments, &[folder.path().to_str().unwrap()]].concat());
+    };
+    run("mount", &["-t", "tmpfs", "-o", "size=200k", "none"]);
+    let path = folder.path().join("result");
+    write(&path, NameOrigin::User, &[1; 30_000]).unwrap();
+    fs::write(folder.path().join("rest"), [2; 100_000]).unwrap();
+    let refused = write(&path, NameOrigin::User, &[3; 150_000]);
+    let kept = fs::read(&path).unwrap();
+    let shorter = write(&path, NameOrigin::User, &[4; 10_000]);
+    let new = fs::read(&path).unwrap();
+    run("umount", &[]);
+    assert!(matches!(refused, Err(FileError::System { .. })), "{refused:?}");
+    assert!(kept == [1; 30_000]);
+    assert!(shorter.is_ok() && new == [4; 10_000]);
+}

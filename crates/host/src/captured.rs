@@ -20,6 +20,9 @@ use crate::symlinks::follow;
 /// File for entries that a folder cannot represent.
 const ENTRIES: &str = "entries.json";
 
+/// Maximum size of a captured machine in one file, bytes.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
 /// Path of the time of capture, ns since 1970 UTC, as text.
 pub(crate) const TAKEN: &str = "/taken_ns";
 
@@ -126,14 +129,14 @@ impl Captured {
         let path = path.as_ref();
         let open = |error| SourceError::Open { path: path.into(), error };
         let mut captured = Self::default();
-        if path.is_dir() {
+        if path.metadata().map_err(open)?.is_dir() {
             captured.load_folder(path, "").map_err(open)?;
             if let Some(list) = captured.entries.remove(&format!("/{ENTRIES}")) {
                 let bytes = list.bytes().map_err(open)?;
                 captured.entries.extend(parse(&bytes, &path.join(ENTRIES))?);
             }
         } else {
-            captured.entries = parse(&std::fs::read(path).map_err(open)?, path)?;
+            captured.entries = parse(&iodyno_files::read(path, MAX_FILE_BYTES)?, path)?;
         }
         if !captured.exists("/sys") && !captured.exists("/proc") {
             return Err(SourceError::Empty { path: path.into() });
@@ -182,7 +185,10 @@ impl Captured {
     pub(crate) fn save_folder(&self, folder: &Path) -> Result<(), SourceError> {
         let failed = |path: &Path, error| SourceError::Write { path: path.into(), error };
         std::fs::create_dir(folder).map_err(|error| failed(folder, error))?;
-        for (path, entry) in &self.entries {
+        // Links last: a stranger's capture must not lead files out of the folder.
+        let is_link = |(_, entry): &(&String, &Entry)| matches!(entry, Entry::Link(_));
+        let (links, others): (Vec<_>, Vec<_>) = self.entries.iter().partition(is_link);
+        for (path, entry) in others.into_iter().chain(links) {
             let file = folder.join(path.trim_start_matches('/'));
             let parent =
                 if *entry == Entry::Directory { Some(file.as_path()) } else { file.parent() };
@@ -370,6 +376,24 @@ mod tests {
             assert!(Entry::Bytes { length: 9, hex: hex.into() }.bytes().is_err());
         }
         assert!(Entry::Bytes { length: usize::MAX, hex: String::new() }.bytes().is_err());
+    }
+
+    #[test]
+    fn no_link_leads_a_file_out_of_the_folder() {
+        let (outside, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let out = format!("{}{}", "../".repeat(40), outside.path().display());
+        let hostile = tree(&[
+            ("/ioctl", Entry::Link(out)),
+            ("/ioctl/dm-0.table", Entry::Text("theirs".into())),
+        ]);
+        // A folder has the link's name by then.
+        assert!(hostile.save_folder(&folder.path().join("new")).is_err());
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_endless_file_is_no_capture() {
+        assert!(matches!(Captured::open("/dev/zero"), Err(SourceError::File(_))));
     }
 
     #[test]

@@ -44,6 +44,16 @@ fn a_simulated_drive_is_checked_stored_and_shown_again() {
 }
 
 #[test]
+fn the_quick_plan_reads_a_single_target() {
+    let world = World::new();
+    let file = world.sparse("drive", 1 << 30);
+    let check = ["check", file.to_str().unwrap(), "--plan", "quick"];
+    let output = world.run(&[&check[..], &["--generator", "simulated", "--json"]].concat());
+    let document = json(&output.stdout);
+    assert_eq!(document["measurements"][0]["name"], "latency", "{document:#}");
+}
+
+#[test]
 fn a_verdict_that_is_required_or_a_target_that_was_named_is_no_success() {
     let world = World::new();
     let file = world.sparse("drive", 1 << 30);

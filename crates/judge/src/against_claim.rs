@@ -142,6 +142,9 @@ fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
     [short, best].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
+/// Transports of NVMe over a network (drivers/nvme/host: tcp.c, rdma.c, fc.c).
+const FABRICS: [&str; 3] = ["tcp", "rdma", "fc"];
+
 /// Lists the limits other than the drive and its link, each in a few words.
 pub(crate) fn found_limiters(
     index: &Index<'_>,
@@ -151,6 +154,10 @@ pub(crate) fn found_limiters(
     let mut found = Vec::new();
     if !place.whole {
         found.push("layers between target and drive".to_owned());
+    }
+    let transport = place.drive.and_then(|drive| drive.transport.value());
+    if let Some(transport) = transport.filter(|name| FABRICS.contains(&name.as_str())) {
+        found.push(format!("it is behind a network (NVMe over {transport})"));
     }
     if limiter::saturated(index.host(), of) == Some(true) {
         found.push("a submitting thread was saturated".to_owned());

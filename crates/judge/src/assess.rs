@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use iodyno_model::{
     Assessment, Finding, JudgedMeasurement, MetricJudgement, Reason, RuleOutcome, RuleReport,
-    Severity, Validity, Verdict,
+    RunKind, Severity, Validity, Verdict,
 };
 
 use crate::causes::attribute;
@@ -175,7 +175,7 @@ fn subjects(
         let worst = worst.entry(name).or_insert(verdict);
         *worst = verdict.max(*worst);
     }
-    let open = open_verdict(context.host().is_none());
+    let open = open_verdict(record.run.kind == RunKind::Import);
     let verdict = |names: &[String]| {
         let of_names = names.iter().filter_map(|name| worst.get(name.as_str()).copied());
         of_names.fold(open, Verdict::max)
@@ -188,8 +188,8 @@ fn subjects(
         .collect()
 }
 
-/// The verdict without findings: unjudged if there was nothing to judge, as of other tools' results,
-/// whose machine is unknown.
+/// The verdict without findings: unjudged if there was nothing to judge, as of another tool's
+/// results, whose machine is unknown.
 const fn open_verdict(nothing: bool) -> Verdict {
     if nothing { Verdict::Unjudged } else { Verdict::Pass }
 }
@@ -202,7 +202,7 @@ fn whole(
     subjects: &[(String, Verdict)],
 ) -> Verdict {
     let run = &context.record().run;
-    let nothing = context.host().is_none()
+    let nothing = run.kind == RunKind::Import
         || subjects.is_empty()
         || !run.skipped.is_empty()
         || !is_decided(context);

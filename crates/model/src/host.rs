@@ -284,6 +284,12 @@ impl Host {
         })
     }
 
+    /// Returns the controllers that lead to a namespace: several if it has several paths.
+    pub fn controllers_of<'h>(&'h self, block: &'h str) -> impl Iterator<Item = &'h Drive> {
+        let leads = move |drive: &&Drive| drive.namespaces.iter().any(|one| one.name == block);
+        self.drives.iter().filter(leads)
+    }
+
     /// Returns the block device with this name.
     pub fn block(&self, name: &str) -> Option<&BlockDevice> {
         self.blocks.iter().find(|block| block.name == name)

@@ -6,7 +6,7 @@ mod common;
 
 use common::style;
 use iodyno_judge::{ClaimBook, Question, assess};
-use iodyno_model::{Accepted, Assessment, Fact, Measurement, RunRecord, Verdict};
+use iodyno_model::{Accepted, Assessment, Fact, Measurement, RunRecord, Scope, Verdict};
 use iodyno_report::Judged;
 use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
@@ -136,6 +136,20 @@ fn the_newest_run_of_a_host_counts() {
     assert!(runs.clone().count() == 4 && runs.clone().all(|drive| drive.run_id == "later"));
     let text = fleet_text(&fleet, &style(100));
     assert!(text.contains("1 older run of the same hosts\n"), "{text}");
+}
+
+#[test]
+fn a_run_of_one_drive_leaves_the_others_of_its_host() {
+    let mut later = host(1);
+    (later.run.started_ns, later.run.id) = (later.run.started_ns + 1, "later".into());
+    later.run.scope = Scope::Targets;
+    let kept = later.snapshots[0].drives[0].clone();
+    later.run.targets.retain(|name| name.starts_with(&kept.name));
+    later.run.skipped.retain(|skipped| skipped.target.starts_with(&kept.name));
+    later.measurements.retain(|of| of.targets.iter().all(|name| name.starts_with(&kept.name)));
+    let fleet = of(&[later, host(1)]);
+    assert_eq!((fleet.len(), fleet.hosts(), fleet.older_runs), (4, 1, 0));
+    assert_eq!(fleet.drives().filter(|drive| drive.run_id == "later").count(), 1);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use iodyno_files::{FileIdentity, NameOrigin};
+use iodyno_files::{FileError, FileIdentity, NameOrigin, There};
 
 /// Owner in the row of a run whose process holds its lock.
 pub(crate) const LOCKED: &str = "lock";
@@ -116,7 +116,7 @@ impl Locks {
         if self.folder.is_none() {
             return Liveness::Ended;
         }
-        let file = self.file(run_id).and_then(File::open);
+        let file = self.file(run_id).and_then(|path| open_regular(&path));
         match file.and_then(|file| is_locked(&file)) {
             Ok(true) => Liveness::Alive,
             Ok(false) => Liveness::Ended,
@@ -134,6 +134,16 @@ impl Locks {
             Some(folder) if is_id => Ok(folder.join(run_id)),
             _ => Err(io::ErrorKind::InvalidInput.into()),
         }
+    }
+}
+
+/// Opens a lock file. Anybody may have made the folder of a foreign store: opening a FIFO in it
+/// would wait for ever.
+fn open_regular(path: &Path) -> io::Result<File> {
+    match iodyno_files::look(path, NameOrigin::Iodyno) {
+        Ok(There::File(_)) => File::open(path),
+        Ok(_) | Err(FileError::NoFolder { .. }) => Err(io::ErrorKind::NotFound.into()),
+        Err(error) => Err(io::Error::other(error)),
     }
 }
 
@@ -209,6 +219,11 @@ mod tests {
         for owner in ["", "no lock", "c8b1f2a0-0000-4000-8000-000000000000/123"] {
             assert_eq!(locks.liveness(RUN, owner), Liveness::Unknown, "{owner}");
         }
+        let folder = locks.folder.clone().unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
+        let fifo = std::process::Command::new("mkfifo").arg(folder.join(RUN)).status();
+        assert!(fifo.unwrap().success());
+        assert_eq!(locks.liveness(RUN, LOCKED), Liveness::Unknown);
         for id in ["", "../store.sqlite", "a/b", "/etc/passwd"] {
             assert_eq!(locks.liveness(id, LOCKED), Liveness::Unknown, "{id}");
             assert!(locks.take(id).is_err(), "{id}");

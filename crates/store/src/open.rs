@@ -17,6 +17,8 @@ const COPIED_PAGES: i32 = 1024;
 /// SQLite's error for an interrupted commit that a reader cannot roll back
 /// (<https://www.sqlite.org/rescode.html#readonly_rollback>).
 const HOT_JOURNAL: i32 = rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
+/// SQLite's error for a file that is no longer at its path (same page).
+const MOVED: i32 = rusqlite::ffi::SQLITE_READONLY_DBMOVED;
 
 /// Path of a store in memory.
 const MEMORY: &str = ":memory:";
@@ -230,6 +232,9 @@ impl Store {
                 if error.sqlite_extended_error_code() == Some(HOT_JOURNAL) =>
             {
                 StoreError::CutOff { path }
+            }
+            Some(ErrorCode::ReadOnly) if error.sqlite_extended_error_code() == Some(MOVED) => {
+                StoreError::Open { path, reason: "it was removed or replaced meanwhile".into() }
             }
             Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
             Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },

@@ -106,7 +106,9 @@ impl FileSystem {
                 Some(format!("{kind} holds no data files: name a directory on a disk"))
             }
             "proc" | "sysfs" | "cgroup" | "cgroup2" | "devpts" | "debugfs" | "tracefs"
-            | "securityfs" | "configfs" | "pstore" | "bpf" | "mqueue" | "efivarfs" | "autofs" => {
+            | "securityfs" | "configfs" | "pstore" | "bpf" | "mqueue" | "efivarfs" | "autofs"
+            | "binfmt_misc" | "fusectl" | "selinuxfs" | "smackfs" | "apparmorfs" | "resctrl"
+            | "nfsd" | "rpc_pipefs" | "openpromfs" | "xenfs" => {
                 Some(format!("{kind} holds no data of its own: name a directory on a disk"))
             }
             _ => None,
@@ -182,6 +184,11 @@ garbage
     fn memory_is_refused_and_layers_are_reported() {
         assert!(find("/dev/shm").refusal().unwrap().contains("memory"));
         assert!(find("/proc/1").unusable().is_some());
+        // Their files change the kernel.
+        for kind in ["binfmt_misc", "fusectl", "selinuxfs", "resctrl", "nfsd"] {
+            let of = FileSystem { kind: kind.into(), ..find("/srv") };
+            assert!(of.unusable().is_some(), "{kind}");
+        }
         assert_eq!((find("/dev/shm").unusable(), find("/srv").unusable()), (None, None));
         assert_eq!((find("/srv").refusal(), find("/srv").remark()), (None, None));
         assert!(find("/home").remark().unwrap().to_string().contains("compresses"));

@@ -5,6 +5,9 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
+/// Sets the signal that tells the holder of a lease of an open (linux/fcntl.h; libc lacks it).
+const F_SETSIG: libc::c_int = 10;
+
 /// Other open file descriptions or mappings of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenElsewhere {
@@ -21,18 +24,47 @@ impl OpenElsewhere {
     /// Requests a write lease, which is granted only if the file has no other open file description
     /// (fcntl(2), F_SETLEASE), and releases it at once.
     pub(crate) fn check(file: &OwnedFd) -> Self {
-        let set = |lease: libc::c_int| {
-            // SAFETY: the descriptor is open, and this command takes a number.
-            match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, lease) } {
+        let set = |command: libc::c_int, number: libc::c_int| {
+            // SAFETY: the descriptor is open, and these commands take a number.
+            match unsafe { libc::fcntl(file.as_raw_fd(), command, number) } {
                 0 => Ok(()),
                 _ => Err(io::Error::last_os_error()),
             }
         };
-        // Whoever opens it in between waits until the lease is released.
-        match set(libc::F_WRLCK).and_then(|()| set(libc::F_UNLCK)) {
+        let lease = |kind| set(libc::F_SETLEASE, kind);
+        // Whoever opens it in between waits until the lease is released. The kernel reports that by
+        // SIGIO, which would end this process; SIGURG is ignored (signal(7)).
+        let quiet = set(F_SETSIG, libc::SIGURG);
+        match quiet.and_then(|()| lease(libc::F_WRLCK)).and_then(|()| lease(libc::F_UNLCK)) {
             Ok(()) => Self::No,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Self::Yes,
             Err(_) => Self::Unknown,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn whoever_opens_the_file_meanwhile_ends_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        let own: OwnedFd = std::fs::File::open(&path).unwrap().into();
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    drop(std::fs::File::open(&path));
+                }
+            });
+            let found: Vec<_> = (0..20_000).map(|_| OpenElsewhere::check(&own)).collect();
+            ended.store(true, Ordering::Relaxed);
+            assert!(!found.contains(&OpenElsewhere::Unknown));
+        });
     }
 }

@@ -22,6 +22,7 @@ pub use error::{PlanError, Refusal};
 pub use points::Point;
 pub use preparation::{Preparation, When};
 pub use settings::{Settings, WriteCacheState};
+pub(crate) use steps::divided;
 pub use steps::{On, Search, Step};
 pub use stop::{PointEnd, Stop, StopForm};
 pub(crate) use study::USUAL_SAMPLES;

@@ -19,6 +19,19 @@ pub struct Step {
     pub outstanding: Option<Search>,
 }
 
+/// Numbers of the steps made on each of `targets` alone, and of those made on all at once. A single
+/// target is all of them where no step is made on each.
+pub(crate) fn divided(steps: &[Step], targets: usize) -> [Vec<usize>; 2] {
+    let pick = |of: fn(&Step) -> bool| (0..steps.len()).filter(|n| of(&steps[*n])).collect();
+    let (each, together): (Vec<usize>, Vec<usize>) =
+        (pick(|step| step.each), pick(|step| step.together));
+    match targets {
+        0 | 1 if each.is_empty() => [together, Vec::new()],
+        0 | 1 => [each, Vec::new()],
+        _ => [each, together],
+    }
+}
+
 /// `outstanding` of a step: search for the smallest sufficient number of outstanding I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

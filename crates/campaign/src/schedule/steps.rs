@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::depth_search::{DepthSearch, spread};
 use crate::budget::{Budget, SEARCH_COST};
 use crate::phase::{Measured, Phase, PhaseJob, RunView, Schedule};
-use crate::plan::Step;
+use crate::plan::{Step, divided};
 use crate::targets::PreparedTarget;
 use crate::watch::Watcher;
 
@@ -47,14 +47,13 @@ impl<'a> Steps<'a> {
 
     /// All turns on this many targets.
     fn turns(&self, targets: usize) -> Vec<Turn> {
-        let of = |on: Vec<usize>, pick: fn(&Step) -> bool| {
-            let steps = (0..self.steps.len()).filter(move |n| pick(&self.steps[*n]));
-            let turn = move |(n, step)| Turn { step, on: on.clone(), is_first: n == 0 };
-            steps.enumerate().map(turn)
+        let [each, together] = divided(self.steps, targets);
+        let of = |on: Vec<usize>, steps: &[usize]| -> Vec<Turn> {
+            let turn = |(n, &step)| Turn { step, on: on.clone(), is_first: n == 0 };
+            steps.iter().enumerate().map(turn).collect()
         };
-        let each = (0..targets).flat_map(|target| of(vec![target], |step| step.each));
-        let together = of((0..targets).collect(), |step| step.together);
-        each.chain(together.filter(|_| targets > 1)).collect()
+        let alone = (0..targets).flat_map(|target| of(vec![target], &each));
+        alone.chain(of((0..targets).collect(), &together)).collect()
     }
 
     /// Next trial of a search that `turn` needs on one of its targets; `None` once all results are

@@ -4,8 +4,8 @@
 /// `None` if brackets do not match.
 pub(super) fn complete_part(text: &str) -> Option<(usize, Vec<u8>)> {
     let mut open = Vec::new();
-    // End of the last complete member, and the brackets open there.
-    let mut complete = (0, Vec::new());
+    // End of the last complete member; no bracket is opened or closed after it.
+    let mut end = 0;
     let mut characters = text.bytes().enumerate();
     while let Some((at, byte)) = characters.next() {
         match byte {
@@ -19,20 +19,20 @@ pub(super) fn complete_part(text: &str) -> Option<(usize, Vec<u8>)> {
                     }
                 }
             }
-            b',' => complete = (at, open.clone()),
+            b',' => end = at,
             b'{' | b'[' => {
                 open.push(if byte == b'{' { b'}' } else { b']' });
-                complete = (at + 1, open.clone());
+                end = at + 1;
             }
             b'}' | b']' => {
                 open.pop()?;
-                complete = (at + 1, open.clone());
+                end = at + 1;
             }
             _ => {}
         }
     }
-    let (end, open) = complete;
-    Some((end, open.into_iter().rev().collect()))
+    open.reverse();
+    Some((end, open))
 }
 
 #[cfg(test)]
@@ -55,6 +55,8 @@ mod tests {
             Some(r#"{"a":[1,{"b":"x,\"}"}],"c":{"d":2}}"#)
         );
         assert!((1..whole.len()).all(|length| keeps(length).is_some()));
+        let deep = "[".repeat(1 << 20);
+        assert_eq!(complete_part(&deep).unwrap().1.len(), 1 << 20);
         assert_eq!(complete_part("}"), None);
         assert_eq!(complete_part(""), Some((0, Vec::new())));
     }

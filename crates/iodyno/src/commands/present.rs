@@ -72,7 +72,7 @@ pub(crate) fn judge_and_print(
     record: &RunRecord,
     judging: &JudgeOptions<'_>,
 ) -> Result<u8> {
-    let (assessment, status) = print(context, record, judging)?;
+    let (assessment, status) = print(context, record, &named(store, record, judging))?;
     store.put_assessment(&record.run.id, &assessment)?;
     Ok(status)
 }
@@ -84,9 +84,21 @@ pub(crate) fn judge(
     record: &RunRecord,
     judging: &JudgeOptions<'_>,
 ) -> Result<(String, u8)> {
-    let (assessment, text, status) = judged(context, record, judging)?;
+    let judging = named(store, record, judging);
+    let (assessment, text, status) = judged(context, record, &judging)?;
     store.put_assessment(&record.run.id, &assessment)?;
     Ok((text, status))
+}
+
+/// With the run's id in suggested commands where `last` is another run: one that began later, or
+/// before the clock was set back.
+fn named<'a>(store: &Store, record: &'a RunRecord, judging: &JudgeOptions<'a>) -> JudgeOptions<'a> {
+    let is_last = || store.find("last").is_ok_and(|last| last.id == record.run.id);
+    let run = match judging.run {
+        "last" if !is_last() => record.run.id.as_str(),
+        run => run,
+    };
+    JudgeOptions { run, ..*judging }
 }
 
 /// Judges and prints; returns the assessment and the exit status.

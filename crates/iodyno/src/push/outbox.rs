@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use iodyno_files::NameOrigin;
 
 use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload};
@@ -30,6 +30,9 @@ const MAX_TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Grace period after the deadline, within which another document may be started.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Mode bits that let others add documents.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// The outbox of one store.
 pub(crate) struct Outbox {
@@ -75,6 +78,7 @@ impl Outbox {
     pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[DestinationRef]) -> Result<()> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.with_context(|| format!("cannot create {}", self.folder.display()))?;
+        self.refuse_of_others()?;
         // In this order: a list without a document is harmless, a document without a list would be
         // forgotten.
         self.put_list(name, to)?;
@@ -99,6 +103,7 @@ impl Outbox {
     /// The folder cannot be read or written.
     pub(crate) fn push(&self, until: Instant) -> Result<Pushed> {
         let mut pushed = Pushed::default();
+        self.refuse_of_others()?;
         // An unreachable destination is not tried again for the next document.
         let mut away = BTreeSet::new();
         for (name, _) in &self.kept()? {
@@ -145,6 +150,25 @@ impl Outbox {
         pushed.dropped = self.trim()?;
         pushed.left -= pushed.dropped.len().min(pushed.left);
         Ok(pushed)
+    }
+
+    /// Checks that only this user and root can have put documents and destinations here: they are
+    /// sent with this user's rights and secrets.
+    fn refuse_of_others(&self) -> Result<()> {
+        let found = match self.folder.symlink_metadata() {
+            Ok(found) => found,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
+        if !found.is_dir() || !is_ours || found.mode() & OTHERS_WRITE != 0 {
+            bail!(
+                "{}: other users may have put documents there, so nothing is pushed; remove it, or \
+                 name a store in a directory of your own",
+                self.folder.display()
+            );
+        }
+        Ok(())
     }
 
     /// Names and sizes of the documents, bytes, the oldest first.
@@ -337,5 +361,23 @@ mod tests {
         assert_eq!((pushed.left, pushed.unreadable.len()), (2, 0), "{pushed:?}");
         assert_eq!(outbox.read("n.0.1.json").unwrap().1, to[..1]);
         assert_eq!(outbox.folder.read_dir().unwrap().count(), 4, "nothing is left beside them");
+    }
+
+    #[test]
+    fn nothing_is_pushed_from_a_folder_that_others_may_write() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let [outbox, here] = ["outbox", "here"].map(|name| folder.path().join(name));
+        std::fs::create_dir(&here).unwrap();
+        let to = [DestinationRef::typed(here.to_str().unwrap()).unwrap()];
+        let outbox = Outbox { folder: outbox, most: 9, most_bytes: 1 << 20 };
+        outbox.add("n.0.1.json", b"{}", &to).unwrap();
+        let mode = |mode| std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&outbox.folder, mode(0o777)).unwrap();
+        assert!(outbox.push(Instant::now()).is_err());
+        assert!(outbox.add("n.0.2.json", b"{}", &to).is_err());
+        assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0);
+        std::fs::set_permissions(&outbox.folder, mode(0o700)).unwrap();
+        assert_eq!(outbox.push(Instant::now()).unwrap().done, 1);
     }
 }

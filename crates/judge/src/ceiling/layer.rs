@@ -4,7 +4,7 @@ use iodyno_model::{BlockKind, MdArray};
 
 use crate::limiter::Case;
 use crate::measured::is_random;
-use crate::place::bottom_devices;
+use crate::place::{bottom_devices, target_devices};
 
 /// Multiples of the slowest member's rate alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +28,10 @@ pub(crate) fn gain(case: &Case<'_>) -> Option<Gain> {
         let known = !bottom_devices(case.host()?, case.of_run()).is_empty();
         return known.then(|| Gain::exactly(case.drive_count as f64));
     };
+    // Of several targets only the first one's layer is known.
+    if target_devices(case.of_run()).len() > 1 {
+        return None;
+    }
     let load = match (case.reads(), is_random(case.of_run())) {
         (true, random) => Load::Read { random },
         (false, _) => Load::Write { part: is_part_of_stripe(case) },

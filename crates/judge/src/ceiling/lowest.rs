@@ -32,12 +32,16 @@ fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, S
     }
     let mut drives: Vec<&Drive> = Vec::new();
     for target in &of.targets {
-        let drive = place(Some(host), of, target).drive?;
-        if drive.virtual_disk.is_some() {
-            return None;
-        }
-        if !drives.iter().any(|known| known.name == drive.name) {
-            drives.push(drive);
+        let bottom = place(Some(host), of, target).bottom?;
+        host.namespace(&bottom)?;
+        // By several paths each may carry a part.
+        for drive in host.controllers_of(&bottom) {
+            if drive.virtual_disk.is_some() {
+                return None;
+            }
+            if !drives.iter().any(|known| known.name == drive.name) {
+                drives.push(drive);
+            }
         }
     }
     let writes = of.result(Direction::Write).is_some();
@@ -54,6 +58,7 @@ fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, S
             let state = host.link(name).and_then(|link| link.current.value()).map(LinkState::label);
             format!("link {name} at {}", state?)
         }
+        _ if of.targets.len() == 1 => format!("links of its {} paths", paths.len()),
         _ => format!("links of the {} drives", paths.len()),
     };
     match metric {
@@ -153,6 +158,15 @@ mod tests {
         trims.measurements[0].total[0].direction = Direction::Trim;
         let none = ceiling(&Index::of(&trims), &trims.measurements[0], Metric::Bandwidth);
         assert_eq!(none, None, "they move no data");
+        // Two controllers lead to one namespace: each of its paths may carry a part.
+        let mut paths = Bench::new(2).measured().record();
+        for host in &mut paths.snapshots {
+            host.drives[1].namespaces = host.drives[0].namespaces.clone();
+        }
+        let of = &paths.measurements[0];
+        let (both, what) = ceiling(&Index::of(&paths), of, Metric::Bandwidth).unwrap();
+        let (one, _) = ceiling(&Index::of(&record), of, Metric::Bandwidth).unwrap();
+        assert_eq!((both, what.as_str()), (2.0 * one, "links of its 2 paths"));
         let mut slow = record.clone();
         let host = &mut slow.snapshots[0];
         host.links[0].current = testing::known(LinkState { generation: 3, width: 1 });

@@ -286,6 +286,7 @@ fn layer(case: &Case<'_>, others: &[Case<'_>]) -> Option<Ceiling> {
         let theirs = other.of_run();
         other.layer.is_none()
             && other.drive_count == 1
+            && case.may_contain(other)
             && other.metric == case.metric
             && Shape::of(&theirs.workload) == shape
             && !is_paced(theirs)

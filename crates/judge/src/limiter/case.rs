@@ -7,6 +7,7 @@ use iodyno_model::{
 };
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::links::raw;
 use crate::measured::written;
 use crate::outstanding::{allowed, job_depth, outstanding, waits_for_each};
 use crate::place::{device_count, device_of, devices, own_link, target_devices};
@@ -249,6 +250,24 @@ impl<'a> Case<'a> {
         links.all(|link| link == Some(first)).then_some(first)
     }
 
+    /// State of the narrowest link to each of its drives that no other shares, if all are equal: the
+    /// link that [`crate::ceiling::Bound::Link`] is about.
+    pub(super) fn narrowest_link(&self) -> Option<LinkState> {
+        let host = self.host()?;
+        let paths = self.paths();
+        let is_own = |name: &&String| {
+            let users = paths.iter().filter(|path| path.contains(name)).count();
+            users == 1 && !self.is_of_card(name)
+        };
+        let mut narrowest = paths.iter().map(|path| {
+            let states = path.iter().filter(is_own);
+            let states = states.filter_map(|name| host.link(name)?.current.value());
+            states.min_by(|a, b| raw(*a).total_cmp(&raw(*b)))
+        });
+        let first = narrowest.next()??;
+        narrowest.all(|link| link == Some(first)).then_some(first)
+    }
+
     /// Returns the cards between the slots and its drives.
     pub(crate) fn cards(&self) -> Vec<&'a StorageCard> {
         let Some(host) = self.host() else { return Vec::new() };
@@ -260,11 +279,24 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// Returns the links from the root port down to each device below its targets.
+    /// Returns the links from the root port down to each device below its targets, by each of its
+    /// paths.
     pub(crate) fn paths(&self) -> Vec<&'a [String]> {
         let Some(host) = self.host() else { return Vec::new() };
-        let all = devices(Some(host), self.of_run()).into_iter();
-        all.filter_map(|block| host.way_to(block)).collect()
+        let ways = |block| {
+            let own = host.controllers_of(block).map(|drive| drive.links.as_slice());
+            let own: Vec<&[String]> = own.collect();
+            if own.is_empty() { host.way_to(block).into_iter().collect() } else { own }
+        };
+        devices(Some(host), self.of_run()).into_iter().flat_map(ways).collect()
+    }
+
+    /// Returns true if `alone` may be the rate of one of its layer's devices: in the same run it must
+    /// be one of them, in another it may be any of their model.
+    pub(crate) fn may_contain(&self, alone: &Case<'_>) -> bool {
+        let below = devices(self.host(), self.of_run());
+        let theirs = devices(alone.host(), alone.of_run());
+        !std::ptr::eq(self.record, alone.record) || theirs.iter().all(|name| below.contains(name))
     }
 
     pub(crate) fn is_of_card(&self, link: &str) -> bool {

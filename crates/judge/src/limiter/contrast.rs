@@ -8,6 +8,7 @@ use iodyno_model::{
 use super::case::Case;
 use super::interrupts::{OneCpu, interrupts_on_one_cpu};
 use super::power::{PowerSaving, power_saving};
+use crate::place::devices;
 use crate::shape::Shape;
 
 /// Minimum rounds to name a limiter: the measurement in question, the change, and both again.
@@ -242,11 +243,19 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
         (true, 1) => ours.targets == theirs.targets,
         _ => true,
     };
+    // Disks without a known model, and virtual ones, have limits of their own each.
+    let is_unique = |case: &Case<'_>| {
+        let has_no_model = case.drives.is_empty() || case.virtual_disk.is_some();
+        has_no_model && case.layer.is_none() && case.drive_count == 1
+    };
+    let disks = |case: &Case<'_>| devices(case.host(), case.of_run());
+    let same_disk = !is_unique(a) || !is_unique(b) || disks(a) == disks(b);
     let (our_shape, their_shape) = (Shape::of(&ours.workload), Shape::of(&theirs.workload));
     if our_shape.of_any_size() != their_shape.of_any_size()
         || hostname(a) != hostname(b)
         || model(a) != model(b)
         || !same_place
+        || !same_disk
     {
         return None;
     }
@@ -272,10 +281,10 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
                 changes.push(Change::Drives(a.drive_count, b.drive_count));
             }
         }
-        (Some(layer), None) if b.drive_count == 1 => {
+        (Some(layer), None) if b.drive_count == 1 && a.may_contain(b) => {
             changes.push(Change::Layer(layer.clone(), a.drive_count));
         }
-        (None, Some(layer)) if a.drive_count == 1 => {
+        (None, Some(layer)) if a.drive_count == 1 && b.may_contain(a) => {
             changes.push(Change::Layer(layer.clone(), b.drive_count));
         }
         _ => return None,

@@ -151,8 +151,8 @@ fn because(context: &CaseContext<'_, '_>, limiter: Limiter, suspects: &[Suspect]
     });
     let done = done(case);
     match (limiter, confirmed) {
-        (Limiter::Link, _) if case.drive_count == 1 => {
-            let full = context.ceiling(Bound::Link).zip(case.own_link());
+        (Limiter::Link, _) if case.paths().len() == 1 => {
+            let full = context.ceiling(Bound::Link).zip(case.narrowest_link());
             let carries = full.and_then(|(ceiling, link)| carries(case, link, ceiling));
             format!("{}; {} were {done}", carries.unwrap_or_default(), case.figure())
         }

@@ -127,7 +127,7 @@ impl Limiter {
             Self::OtherUsers => "other users' I/O".into(),
             Self::PowerSaving => "power saving".into(),
             Self::Interrupts => "the CPU that handles all interrupts".into(),
-            Self::Link => match case.own_link() {
+            Self::Link => match case.narrowest_link() {
                 Some(link) => format!("the link (PCIe {})", link.label()),
                 None => "the link".into(),
             },

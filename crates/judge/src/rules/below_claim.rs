@@ -93,6 +93,16 @@ mod tests {
     }
 
     #[test]
+    fn a_network_in_between_makes_it_a_warning() {
+        let bench = slow(1, 0.5).drive(0, |drive| {
+            drive.transport = crate::testing::known("tcp".into());
+            drive.links.clear();
+        });
+        let found = check_rule(&RULE, &bench.record());
+        assert!(found.only(Severity::Warn).what.contains("behind a network (NVMe over tcp)"));
+    }
+
+    #[test]
     fn an_unknown_fill_or_another_limiter_makes_it_a_warning() {
         let outcome = check_rule(&RULE, &slow(0, 0.5).record());
         assert!(outcome.only(Severity::Warn).what.contains("fill unknown"));

@@ -311,7 +311,7 @@ mod tests {
     /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0xfd62_0010_19a7_e80c);
+        const JUDGED_BY: (&str, u64) = ("8", 0xff9a_4792_53e7_50dd);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use iodyno_judge::{RULESET, comparable, drive_under, searched};
 use iodyno_model::{
-    Bytes, Drive, Estimate, Finding, Host, Metric, MetricJudgement, Severity, Slot, Validity,
-    Workload, parse_rfc3339,
+    Bytes, Drive, Estimate, Finding, Host, Metric, MetricJudgement, Scope, Severity, Slot,
+    Validity, Workload, parse_rfc3339,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -28,6 +28,8 @@ pub struct HostRun {
     pub(super) start: Option<(i64, u32)>,
     /// Profile and step, if the run is part of an acceptance.
     pub(super) acceptance: Option<(String, u32)>,
+    /// All drives of the machine, or the named targets alone.
+    pub(super) scope: Scope,
     /// Each drive, with its class and figures.
     pub(super) drives: Vec<(Option<DriveKind>, FleetDrive, Vec<Figure>)>,
 }
@@ -88,6 +90,7 @@ impl HostRun {
             host_id: accepted.and_then(|of| of.host_id.clone()),
             start: accepted.and_then(|of| Some((parse_rfc3339(of.start_at.as_deref()?)?, of.step))),
             acceptance: accepted.map(|of| (of.profile.clone(), of.step)),
+            scope: run.scope,
             drives: drives.collect(),
         }
     }
@@ -166,6 +169,8 @@ struct Document {
     #[serde(default)]
     name: String,
     started: String,
+    #[serde(default)]
+    scope: Scope,
     #[serde(default)]
     accepted: Option<Start>,
     host: Option<DocumentHost>,
@@ -317,6 +322,7 @@ impl Document {
             started_ns: time(&self.started)?,
             start: start.map(|(at, step)| time(at).map(|at| (at, step))).transpose()?,
             acceptance: self.accepted.as_ref().map(|of| (of.profile.clone(), of.step)),
+            scope: self.scope,
             drives: drives.collect(),
             host: hostname.clone(),
             host_id: self.accepted.as_ref().and_then(|of| of.host_id.clone()),

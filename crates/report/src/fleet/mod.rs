@@ -16,7 +16,7 @@ pub use together::{GroupLoad, Rates, Together, together};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use iodyno_judge::{FALSE_DISCOVERY_RATE, compare_with_peers};
-use iodyno_model::{Estimate, RunRecord, Verdict};
+use iodyno_model::{Estimate, RunRecord, Scope, Verdict};
 use iodyno_stats::benjamini_hochberg;
 
 use crate::judged::Judged;
@@ -46,8 +46,9 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
     fleet_of(runs.iter().map(|run| HostRun::of(*run)).collect())
 }
 
-/// Groups the drives of many runs. Of several runs of a host the newest counts, plus earlier steps
-/// of the same acceptance for other drives. Hosts of the same name are distinguished by machine id.
+/// Groups the drives of many runs. Of several runs of a host the newest of the whole machine counts,
+/// plus newer ones of named targets, and earlier steps of the same acceptance, for other drives.
+/// Hosts of the same name are distinguished by machine id.
 /// A figure is an outlier if at least three drives of the class (model, firmware, capacity) were
 /// measured by the same step (name and workload), and it is more than 10 % worse than their median
 /// with disjoint intervals. From eight drives on the test is robust and shared by the whole fleet:
@@ -77,14 +78,19 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
             namesakes.push(KnownHost { host_id: run.host_id.clone(), ..KnownHost::default() });
         }
         let shown = &mut namesakes[place];
-        if known.is_some() && !shown.has_earlier_step(&run) {
+        let is_earlier_step = shown.has_earlier_step(&run);
+        if shown.is_whole && !is_earlier_step {
             older_runs += 1;
             past.add(run);
             continue;
         }
-        let earlier = shown.take_new(&mut run);
-        newest.push(run);
-        past.add(earlier);
+        shown.is_whole |= run.scope == Scope::Machine;
+        past.add(shown.take_new(&mut run));
+        if run.drives.is_empty() && known.is_some() && !is_earlier_step {
+            older_runs += 1;
+        } else {
+            newest.push(run);
+        }
     }
     newest.reverse();
     let mut classes: Vec<(Option<DriveKind>, Vec<Measured>)> = Vec::new();
@@ -117,6 +123,8 @@ struct KnownHost {
     names: HashSet<String>,
     /// Acceptance of its newest run: the profile, and the step seen last.
     acceptance: Option<(String, u32)>,
+    /// A run of the whole machine is among them: older ones do not count.
+    is_whole: bool,
 }
 
 impl KnownHost {

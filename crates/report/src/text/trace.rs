@@ -62,7 +62,7 @@ pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
     lines
 }
 
-/// `addresses   up to 500 GiB   half of the I/Os in 3 % of them`.
+/// `addresses   up to 500 GiB   in 12 of 63 parts of 8 GiB   half of the I/Os in 2 parts`.
 fn address_line(course: &TraceCourse) -> Vec<String> {
     let zones = course.end_bytes.div_ceil(course.zone_bytes.max(1)).max(1) as usize;
     let mut counts = vec![0_u64; zones];
@@ -78,12 +78,12 @@ fn address_line(course: &TraceCourse) -> Vec<String> {
         seen += *count;
         is_before
     });
-    let share = |count: usize| format_percent(count as f64 / zones as f64);
     let mut words = vec!["addresses".into(), format!("up to {}", Bytes(course.end_bytes).binary())];
     // Too few zones to tell.
     if zones >= 8 {
-        words.push(format!("{} of them in use", share(used)));
-        words.push(format!("half of the I/Os in {}", share(half.count())));
+        let part = Bytes(course.zone_bytes).binary();
+        words.push(format!("in {used} of {zones} parts of {part}"));
+        words.push(format!("half of the I/Os in {}", counted(half.count(), "part")));
     }
     words
 }
