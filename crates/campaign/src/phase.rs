@@ -64,7 +64,6 @@ pub(crate) struct Phase {
     pub(crate) unlink: Vec<String>,
 }
 
-/// A job of a phase.
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseJob {
     pub(crate) job: Job,

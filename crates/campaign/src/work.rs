@@ -132,7 +132,6 @@ impl Work {
         }
     }
 
-    /// All of its scripts.
     pub(crate) fn scripts(&self) -> impl Iterator<Item = &Script> {
         let own = match &self.jobs {
             Jobs::Script(jobs) => Some(&jobs.script),

@@ -3,16 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod common;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use iodyno_campaign::{Event, Options, Tools, Watcher, Work, carry_out, profile};
-use iodyno_host::{Captured, Depth, snapshot};
+use common::machine::Machine;
+use iodyno_campaign::{Event, Options, Silent, Watcher, Work, profile};
 use iodyno_judge::fit::fitted;
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_load::{
     ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample, SimulatedGenerator,
 };
-use iodyno_model::{Histogram, Kept, Origin, RunRecord, Verdict};
+use iodyno_model::{Histogram, Kept, Profile, RunRecord, Verdict};
 use iodyno_store::Store;
 use iodyno_target::{Permission, ReadClearance};
 
@@ -80,47 +82,30 @@ impl LoadGenerator for Flushing {
     }
 }
 
-struct Silent;
-
-impl Watcher for Silent {
-    fn event(&mut self, _: &Event<'_>) {}
-}
-
-/// etcd's profile with small files, since nobody writes them.
-fn small_etcd() -> String {
+/// etcd's profile in the directory `var` of a machine, with small files, since nobody writes them.
+fn small_etcd(machine: &Machine) -> Work {
+    let directory = machine.path("var");
+    std::fs::create_dir(&directory).unwrap();
     let (_, text) = profile("etcd").unwrap();
-    text.replace("size=64000000", "size=1m").replace("size=256m", "size=1m")
+    let text = text.replace("size=64000000", "size=1m").replace("size=256m", "size=1m");
+    let profile = Profile::parse(&text).unwrap();
+    Work::of_profile(profile, directory.to_str().unwrap(), text).unwrap()
 }
 
 /// Runs it on a drive of these p99, ms.
 fn etcd(alone_ms: f64, beside_ms: f64, seed: u64) -> RunRecord {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    std::fs::create_dir(folder.path().join("sys")).unwrap();
-    let directory = folder.path().canonicalize().unwrap();
-    let text = small_etcd();
-    let profile = iodyno_model::Profile::parse(&text).unwrap();
-    let work = Work::of_profile(profile, directory.to_str().unwrap(), text).unwrap();
-    let source = Captured::open(folder.path()).unwrap();
-    let host = snapshot(&source, Depth::Full);
-    let options =
-        Options { origin: Origin::Simulated, ..Options::of_jobs("etcd", Permission::default()) };
+    let machine = Machine::new();
+    let work = small_etcd(&machine);
     let mut generator = Flushing {
         inside: SimulatedGenerator::new(seed),
         alone_ns: alone_ms * 1e6,
         beside_ns: beside_ms * 1e6,
         seed: seed ^ 0x5eed,
     };
-    let mut store = Store::in_memory().unwrap();
-    let mut tools = Tools {
-        source: &source,
-        generator: &mut generator,
-        claims: &ClaimBook::builtin(),
-        store: &mut store,
-        watcher: &mut Silent,
-        interrupted: &AtomicBool::new(false),
-    };
-    let id = carry_out(&mut tools, &work, &host, &[], &options).unwrap();
-    store.load(&id).unwrap()
+    let options = Options::of_jobs("etcd", Permission::default());
+    let store = &mut Store::in_memory().unwrap();
+    let watching = (&mut Silent as &mut dyn Watcher, &AtomicBool::new(false));
+    machine.carry_out(&work, &[], options, &mut generator, store, watching).unwrap()
 }
 
 /// Ctrl-C while the second of etcd's files is laid out.
@@ -177,27 +162,14 @@ fn no_file_is_left_after_a_failed_start() {
 
 /// Error that ends etcd's profile before anything is measured; asserts that no file is left.
 fn stopped(watcher: &mut dyn Watcher, interrupted: &AtomicBool) -> String {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    std::fs::create_dir(folder.path().join("sys")).unwrap();
-    let directory = folder.path().join("var");
-    std::fs::create_dir(&directory).unwrap();
-    let text = small_etcd();
-    let profile = iodyno_model::Profile::parse(&text).unwrap();
-    let work = Work::of_profile(profile, directory.to_str().unwrap(), text).unwrap();
-    let source = Captured::open(folder.path()).unwrap();
-    let host = snapshot(&source, Depth::Full);
-    let options =
-        Options { origin: Origin::Simulated, ..Options::of_jobs("etcd", Permission::default()) };
-    let mut tools = Tools {
-        source: &source,
-        generator: &mut Refusing(SimulatedGenerator::new(1)),
-        claims: &ClaimBook::builtin(),
-        store: &mut Store::in_memory().unwrap(),
-        watcher,
-        interrupted,
-    };
-    let error = carry_out(&mut tools, &work, &host, &[], &options).unwrap_err();
-    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "{error}");
+    let machine = Machine::new();
+    let work = small_etcd(&machine);
+    let options = Options::of_jobs("etcd", Permission::default());
+    let (mut refusing, store) =
+        (Refusing(SimulatedGenerator::new(1)), &mut Store::in_memory().unwrap());
+    let watching = (watcher, interrupted);
+    let error = machine.carry_out(&work, &[], options, &mut refusing, store, watching).unwrap_err();
+    assert_eq!(std::fs::read_dir(machine.path("var")).unwrap().count(), 0, "{error}");
     error.to_string()
 }
 

@@ -3,15 +3,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod common;
+
 use std::sync::atomic::AtomicBool;
 
-use iodyno_campaign::{Options, Silent, Tools, Work, carry_out};
-use iodyno_host::{Captured, Depth, snapshot};
+use common::machine::Machine;
+use iodyno_campaign::{Options, Silent, Watcher, Work};
 use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Evidence, Limiter, explain, subjects};
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
-use iodyno_model::{Origin, RunRecord, WrittenState};
+use iodyno_model::{RunRecord, WrittenState};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 use proptest::prelude::*;
@@ -50,43 +52,29 @@ fn with_neighbour(
     seed: u64,
     change: impl FnOnce(&mut SimulatedGenerator),
 ) -> RunRecord {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    std::fs::create_dir(folder.path().join("sys")).unwrap();
-    let source = Captured::open(folder.path()).unwrap();
-    let host = snapshot(&source, Depth::Full);
+    let machine = Machine::new();
     let mut generator = SimulatedGenerator::new(seed);
     let neighbour = usize::from(may_write.is_some());
     let mut targets: Vec<Target> = (0..drives + neighbour)
         .map(|n| {
-            let path = folder.path().canonicalize().unwrap().join(format!("drive{n}"));
-            std::fs::File::create(&path).unwrap().set_len(1 << 34).unwrap();
-            generator.set_drive(path.to_str().unwrap(), drive.clone());
-            let found = iodyno_target::resolve(&host, path.to_str().unwrap()).unwrap();
-            found.into_iter().next().unwrap()
+            let name = format!("drive{n}");
+            generator.set_drive(machine.path(&name).to_str().unwrap(), drive.clone());
+            machine.drive(&name, 1 << 34)
         })
         .collect();
     change(&mut generator);
-    let mut store = Store::in_memory().unwrap();
     let neighbours = targets.split_off(drives);
     let allowed = neighbours.iter().filter(|_| may_write == Some(true));
     let allow_write = allowed.map(|target| target.name().to_owned()).collect();
     let options = Options {
         budget_ns,
-        origin: Origin::Simulated,
         neighbours,
         ..Options::of_jobs("", Permission { allow_write, ..Permission::default() })
     };
-    let mut tools = Tools {
-        source: &source,
-        generator: &mut generator,
-        claims: &ClaimBook::builtin(),
-        store: &mut store,
-        watcher: &mut Silent,
-        interrupted: &AtomicBool::new(false),
-    };
     let work = Work::of_question(job(words), words.into(), budget_ns);
-    let id = carry_out(&mut tools, &work, &host, &targets, &options).unwrap();
-    store.load(&id).unwrap()
+    let store = &mut Store::in_memory().unwrap();
+    let watching = (&mut Silent as &mut dyn Watcher, &AtomicBool::new(false));
+    machine.carry_out(&work, &targets, options, &mut generator, store, watching).unwrap()
 }
 
 /// Answer for a run, as for a stored one: without further experiments.

@@ -6,18 +6,18 @@ mod common;
 
 use std::sync::atomic::AtomicBool;
 
+use common::machine::Machine;
 use common::{Changing, StopAfter};
-use iodyno_campaign::{Jobs, Options, Point, Resumed, Study, Tools, Work, carry_out};
-use iodyno_host::{Captured, Depth, snapshot};
-use iodyno_judge::{ClaimBook, Convergence};
+use iodyno_campaign::{Jobs, Options, Point, Resumed, Study, Watcher, Work};
+use iodyno_judge::Convergence;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Origin, RunRecord, RunState};
+use iodyno_model::{RunRecord, RunState};
 use iodyno_stats::{Steady, SteadyBy};
 use iodyno_store::Store;
 use iodyno_target::Permission;
 
 struct Stage {
-    folder: tempfile::TempDir,
+    machine: Machine,
     store: Store,
     study: Study,
 }
@@ -25,9 +25,8 @@ struct Stage {
 impl Stage {
     /// Rounds of a read and a write, and a point after them.
     fn new(rounds: &str) -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        std::fs::create_dir(folder.path().join("sys")).unwrap();
-        let target = folder.path().canonicalize().unwrap().join("drive");
+        let machine = Machine::new();
+        let target = machine.path("drive");
         let text = format!(
             "format = \"iodyno.plan/1\"\nname = \"rounds\"\norder = \"written\"\n\
              targets = [{target:?}]\n[rounds]\n{rounds}\n\
@@ -38,7 +37,7 @@ impl Stage {
              [[step]]\nname = \"last\"\nafter = true\njob = {{ rw = \"randwrite\" }}\n"
         );
         let study = Study::parse(&text, "rounds").unwrap();
-        Self { folder, store: Store::in_memory().unwrap(), study }
+        Self { machine, store: Store::in_memory().unwrap(), study }
     }
 
     fn points(&self) -> Vec<Point> {
@@ -58,28 +57,15 @@ impl Stage {
         resumed: Option<Resumed>,
         most: u32,
     ) -> RunRecord {
-        let source = Captured::open(self.folder.path()).unwrap();
-        let host = snapshot(&source, Depth::Full);
         let work = Work::of_study(&self.study, &self.points(), points).unwrap();
         let Jobs::Script(jobs) = &work.jobs else { panic!("{:?}", work.jobs) };
         let once = &jobs.script.phases;
         assert!(once.len() <= 3 * self.study.targets.len(), "each point once: {once:?}");
         let interrupted = AtomicBool::new(false);
-        let options = Options {
-            resumed,
-            origin: Origin::Simulated,
-            ..Options::of_jobs("", Permission::default())
-        };
-        let mut tools = Tools {
-            source: &source,
-            generator: drive,
-            claims: &ClaimBook::builtin(),
-            store: &mut self.store,
-            watcher: &mut StopAfter(most, &interrupted),
-            interrupted: &interrupted,
-        };
-        let id = carry_out(&mut tools, &work, &host, &[], &options).unwrap();
-        self.store.load(&id).unwrap()
+        let options = Options { resumed, ..Options::of_jobs("", Permission::default()) };
+        let watching = (&mut StopAfter(most, &interrupted) as &mut dyn Watcher, &interrupted);
+        let store = &mut self.store;
+        self.machine.carry_out(&work, &[], options, drive, store, watching).unwrap()
     }
 }
 
@@ -197,7 +183,7 @@ fn run_resumes_in_its_round() {
 #[test]
 fn targets_have_rounds_of_their_own() {
     let mut stage = Stage::new("");
-    let other = stage.folder.path().canonicalize().unwrap().join("other");
+    let other = stage.machine.path("other");
     stage.study.targets.push(other.to_str().unwrap().to_owned());
     // The second target is slower at first.
     let rate = |phase: u32| if (11..15).contains(&phase) { 20e3 } else { 100e3 };

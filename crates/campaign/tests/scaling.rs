@@ -7,11 +7,11 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use common::Changing;
-use iodyno_campaign::{Event, Options, Point, Resumed, Study, Tools, Watcher, Work, carry_out};
-use iodyno_host::{Captured, Depth, snapshot};
-use iodyno_judge::{ClaimBook, Growth};
+use common::machine::Machine;
+use iodyno_campaign::{Event, Options, Point, Resumed, Study, Watcher, Work};
+use iodyno_judge::Growth;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Origin, RunRecord};
+use iodyno_model::RunRecord;
 use iodyno_store::Store;
 use iodyno_target::Permission;
 
@@ -33,17 +33,15 @@ impl Watcher for Told {
 }
 
 struct Stage {
-    folder: tempfile::TempDir,
+    machine: Machine,
     store: Store,
     study: Study,
 }
 
 impl Stage {
     fn new() -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        std::fs::create_dir(folder.path().join("sys")).unwrap();
-        let at = folder.path().canonicalize().unwrap();
-        let targets: Vec<_> = (0..5).map(|n| at.join(format!("drive{n}"))).collect();
+        let machine = Machine::new();
+        let targets: Vec<_> = (0..5).map(|n| machine.path(&format!("drive{n}"))).collect();
         let text = format!(
             "format = \"iodyno.plan/1\"\nname = \"scaling\"\norder = \"written\"\n\
              targets = {targets:?}\n[scaling]\nleast_gain_percent = 25.0\n\
@@ -52,7 +50,7 @@ impl Stage {
              [[step]]\nname = \"write\"\nuntil = \"done\"\njob = {{ rw = \"randwrite\" }}\n"
         );
         let study = Study::parse(&text, "scaling").unwrap();
-        Self { folder, store: Store::in_memory().unwrap(), study }
+        Self { machine, store: Store::in_memory().unwrap(), study }
     }
 
     fn run(
@@ -61,25 +59,13 @@ impl Stage {
         points: &[Point],
         resumed: Option<Resumed>,
     ) -> (RunRecord, Told) {
-        let source = Captured::open(self.folder.path()).unwrap();
-        let host = snapshot(&source, Depth::Full);
         let work = Work::of_study(&self.study, &self.study.points(0), points).unwrap();
-        let options = Options {
-            resumed,
-            origin: Origin::Simulated,
-            ..Options::of_jobs("", Permission::default())
-        };
-        let mut told = Told::default();
-        let mut tools = Tools {
-            source: &source,
-            generator: &mut sharing(shared),
-            claims: &ClaimBook::builtin(),
-            store: &mut self.store,
-            watcher: &mut told,
-            interrupted: &AtomicBool::new(false),
-        };
-        let id = carry_out(&mut tools, &work, &host, &[], &options).unwrap();
-        (self.store.load(&id).unwrap(), told)
+        let options = Options { resumed, ..Options::of_jobs("", Permission::default()) };
+        let (mut told, store) = (Told::default(), &mut self.store);
+        let watching = (&mut told as &mut dyn Watcher, &AtomicBool::new(false));
+        let drives = &mut sharing(shared);
+        let record = self.machine.carry_out(&work, &[], options, drives, store, watching);
+        (record.unwrap(), told)
     }
 }
 

@@ -3,40 +3,28 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod common;
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use iodyno_campaign::{Event, Options, Silent, Study, Tools, Watcher, Work, carry_out};
-use iodyno_host::{Captured, Depth, snapshot};
-use iodyno_judge::ClaimBook;
+use common::machine::Machine;
+use iodyno_campaign::{Event, Options, Silent, Study, Watcher, Work};
 use iodyno_load::{Noise, SimulatedDrive, SimulatedGenerator};
-use iodyno_model::{
-    EndReason, Host, Measurement, Origin, RunRecord, RunState, Scope, WrittenState,
-};
+use iodyno_model::{EndReason, Measurement, RunRecord, RunState, WrittenState};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 
 /// An empty machine, and sparse files as targets.
-struct Stage {
-    folder: tempfile::TempDir,
-    host: Host,
-    source: Captured,
-}
+struct Stage(Machine);
 
 impl Stage {
     fn new() -> Self {
-        let base = env!("CARGO_TARGET_TMPDIR");
-        let folder = tempfile::tempdir_in(base).unwrap();
-        std::fs::create_dir(folder.path().join("sys")).unwrap();
-        let source = Captured::open(folder.path()).unwrap();
-        Self { host: snapshot(&source, Depth::Full), source, folder }
+        Self(Machine::new())
     }
 
     fn target(&self, name: &str) -> (PathBuf, Target) {
-        let path = self.folder.path().canonicalize().unwrap().join(name);
-        std::fs::File::create(&path).unwrap().set_len(1 << 30).unwrap();
-        let found = iodyno_target::resolve(&self.host, path.to_str().unwrap()).unwrap();
-        (path, found.into_iter().next().unwrap())
+        (self.0.path(name), self.0.drive(name, 1 << 30))
     }
 
     fn run(
@@ -56,33 +44,13 @@ impl Stage {
         watcher: &mut dyn Watcher,
         interrupted: &AtomicBool,
     ) -> RunRecord {
-        let mut store = Store::in_memory().unwrap();
         let options = Options {
-            scope: Scope::Targets,
-            name: String::new(),
             command: "test".into(),
             budget_ns: 300_000_000_000,
-            fixed_ns: None,
-            max_ns: None,
-            busy: true,
-            no_load: false,
-            permission: Permission::default(),
-            neighbours: Vec::new(),
-            unusable: Vec::new(),
-            origin: Origin::Simulated,
-            resumed: None,
-            standing: false,
+            ..Options::of_jobs("", Permission::default())
         };
-        let mut tools = Tools {
-            source: &self.source,
-            generator,
-            claims: &ClaimBook::builtin(),
-            store: &mut store,
-            watcher,
-            interrupted,
-        };
-        let id = carry_out(&mut tools, work, &self.host, targets, &options).unwrap();
-        store.load(&id).unwrap()
+        let (store, watching) = (&mut Store::in_memory().unwrap(), (watcher, interrupted));
+        self.0.carry_out(work, targets, options, generator, store, watching).unwrap()
     }
 }
 

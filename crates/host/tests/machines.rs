@@ -89,7 +89,7 @@ fn layers_and_uses_are_found() {
     let bottom: Vec<_> = host.bottom_of("dm-0").iter().map(|block| block.name.clone()).collect();
     assert_eq!(bottom, ["nvme0n1"]);
     assert_eq!(host.bottom_of("loop0")[0].name, "nvme0n1");
-    assert_eq!(host.block_by_number(253, 0).unwrap().name, "dm-0");
+    assert_eq!(host.block("dm-0").map(|dm| (dm.major, dm.minor)), Some((253, 0)));
     let mounts = mounts(&source);
     assert_eq!((mounts[1].root.as_str(), mounts[1].source.as_str()), ("/@", "/dev/nvme0n1p10"));
     assert_eq!(mounts[1].mount.options, "rw,compress=zstd:3");

@@ -48,6 +48,12 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// Returns a [`Usage`] error from the function around it; arguments as of `format!`.
+macro_rules! bail_usage {
+    ($($words:tt)*) => { return Err($crate::context::Usage(format!($($words)*)).into()) };
+}
+pub(crate) use bail_usage;
+
 impl Context {
     pub(crate) fn new(global: &Global) -> Self {
         Self {
@@ -84,7 +90,7 @@ impl Context {
         }
         if !Path::new("/proc/self").exists() {
             let why = "/proc is not mounted, so iodyno cannot see who uses a drive";
-            return Err(Usage(format!("{why}: mount -t proc proc /proc")).into());
+            bail_usage!("{why}: mount -t proc proc /proc");
         }
         Ok(Box::new(Live::new()))
     }
@@ -92,6 +98,14 @@ impl Context {
     /// True if the facts are another machine's: nothing can be measured.
     pub(crate) fn is_captured(&self) -> bool {
         self.sysroot.is_some()
+    }
+
+    /// Refuses what a captured machine cannot do; `why`: `cannot be measured`.
+    pub(crate) fn refuse_captured(&self, why: &str) -> Result<()> {
+        if self.is_captured() {
+            bail_usage!("a captured machine {why}");
+        }
+        Ok(())
     }
 
     /// Path of the store in use.

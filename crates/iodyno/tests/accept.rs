@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{World, json, script, status, text, validate};
+use crate::common::{World, json, says, script, status, text, validate};
 use serde_json::Value;
 
 /// Four drives, one of them behind a degraded link.
@@ -315,13 +315,7 @@ fn a_full_outbox_keeps_the_newest_and_names_what_it_dropped() {
     assert_eq!(dropped, "n0.0.0000.json\nn1.0.0001.json\n");
     // The loss is reported until the user has dealt with it.
     world.directory("away");
-    let output = world.run(&["runs", "push"]);
-    status(&output, 0);
-    assert!(
-        text(&output.stderr).contains("since the outbox was full: 2"),
-        "{}",
-        text(&output.stderr)
-    );
+    says(&world.run(&["runs", "push"]), 0, "since the outbox was full: 2");
     assert_eq!((world.files("away").len(), world.files("store.sqlite.outbox").len()), (1000, 1));
 }
 
@@ -329,9 +323,7 @@ fn a_full_outbox_keeps_the_newest_and_names_what_it_dropped() {
 fn a_refusal_for_good_is_not_repeated_and_a_copy_that_is_there_suffices() {
     let world = World::new();
     let (url, heard) = server(&[403, 412]);
-    let refused = quick(&world, &["--push", &url]);
-    status(&refused, 1);
-    assert!(text(&refused.stderr).contains("it answered 403"), "{}", text(&refused.stderr));
+    says(&quick(&world, &["--push", &url]), 1, "it answered 403");
     status(&world.run(&["runs", "push"]), 0);
     assert_eq!(heard.join().unwrap().len(), 2);
 }

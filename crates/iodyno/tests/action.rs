@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::process::{Command, Output};
 
-use crate::common::{self, World, json, status, text};
+use crate::common::{self, World, json, says, status, text};
 
 /// Small reads; with direct I/O each goes to the disk and is slow.
 const JOB: &str = "[read]\nfilename=data\nsize=1m\nrw=randread\nbs=4k\nioengine=psync\ntime_based\nruntime=100ms\ninvalidate=0\ndirect=0\n";
@@ -268,9 +268,11 @@ fn what_cannot_work_says_so_before_anything_is_measured() {
     let same = runner.run(&[("job", "job.fio")]);
     status(&same, 2);
     assert!(text(&same.stdout).contains("::error::Nothing differs"), "{}", text(&same.stdout));
-    let broken = runner.run(&[("job", "job.fio"), ("baseline", "echo not built >&2; exit 7")]);
-    status(&broken, 7);
-    assert!(text(&broken.stderr).contains("not built"));
+    says(
+        &runner.run(&[("job", "job.fio"), ("baseline", "echo not built >&2; exit 7")]),
+        7,
+        "not built",
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{Loop, World, json, status, text};
+use crate::common::{Loop, World, json, says, status, text};
 
 /// A link named `fio` in a folder of its own, to be put first in PATH.
 fn link(world: &World) -> std::path::PathBuf {
@@ -48,9 +48,7 @@ fn a_version_is_fios_and_nothing_else() {
     // The link is refused where the real fio is required.
     let mut run = world.command();
     run.args(["run", "--generator", "fio", "--fio"]).arg(link(&world)).args(["--name=t"]);
-    let output = run.output().unwrap();
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("is not fio"), "{}", text(&output.stderr));
+    says(&run.output().unwrap(), 2, "is not fio");
 }
 
 #[test]
@@ -76,9 +74,7 @@ fn pages_are_laid_out_as_fios() {
         ("--enghelp=nosuch", "IO engine nosuch not found"),
         ("--cmdhelp=nosuch", "No such command: nosuch"),
     ] {
-        let output = fio(&world, line);
-        status(&output, 1);
-        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+        says(&fio(&world, line), 1, words);
     }
 }
 
@@ -281,8 +277,7 @@ fn a_trigger_ends_the_run_and_runs_its_command() {
     let mut run = world.command();
     run.current_dir(&work).arg("run").args(LONG.split(' '));
     let output = run.args(["--trigger-timeout=1", "--trigger=true"]).output().unwrap();
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("--allow-exec"), "{}", text(&output.stderr));
+    says(&output, 2, "--allow-exec");
 }
 
 #[test]
@@ -332,8 +327,7 @@ fn an_error_that_a_job_goes_on_from_is_no_failure() {
     let job = &document["jobs"][0];
     assert_eq!((&job["error"], &job["total_err"]), (&84.into(), &16.into()), "{job}");
     let output = fio(&world, &line);
-    status(&output, 1);
-    assert!(text(&output.stderr).contains("err=84/verify: "), "{}", text(&output.stderr));
+    says(&output, 1, "err=84/verify: ");
 }
 
 #[test]

@@ -7,28 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{World, status, text};
-
-/// Runs and expects exit status 2 and a message with all of `words`.
-#[track_caller]
-fn refused(world: &World, arguments: &[&str], words: &[&str]) {
-    let output = world.run(arguments);
-    status(&output, 2);
-    let message = text(&output.stderr);
-    for word in words {
-        assert!(message.contains(word), "`{word}` is missing in: {message}");
-    }
-    assert!(!message.contains("panicked"), "{message}");
-    assert!(output.stdout.is_empty(), "nothing half done: {}", text(&output.stdout));
-}
+use crate::common::{World, json, says, status, text};
 
 #[test]
 fn a_target_that_is_not_there() {
     let world = World::new();
-    refused(&world, &["check", "/dev/nvme77n1"], &["/dev/nvme77n1"]);
-    refused(&world, &["check", "nvme77"], &["nvme77"]);
-    refused(&world, &["check", "/nowhere/at/all"], &["/nowhere/at/all"]);
-    refused(&world, &["check", "/dev/null"], &["/dev/null"]);
+    world.refused(&["check", "/dev/nvme77n1"], &["/dev/nvme77n1"]);
+    world.refused(&["check", "nvme77"], &["nvme77"]);
+    world.refused(&["check", "/nowhere/at/all"], &["/nowhere/at/all"]);
+    world.refused(&["check", "/dev/null"], &["/dev/null"]);
 }
 
 #[test]
@@ -38,8 +25,8 @@ fn a_target_given_twice_also_under_another_name() {
     let link = world.path("link");
     std::os::unix::fs::symlink(&directory, &link).unwrap();
     let (a, b) = (directory.to_str().unwrap(), link.to_str().unwrap());
-    refused(&world, &["check", a, b], &["same target", "link"]);
-    refused(&world, &["check", a, a], &["is named twice"]);
+    world.refused(&["check", a, b], &["same target", "link"]);
+    world.refused(&["check", a, a], &["is named twice"]);
 }
 
 #[test]
@@ -69,7 +56,7 @@ fn json_is_never_ignored() {
         &["clean-up"],
         &["completions", "bash"],
     ] {
-        refused(&world, &[command, &["--json"]].concat(), &[command[0], "has no JSON"]);
+        world.refused(&[command, &["--json"]].concat(), &[command[0], "has no JSON"]);
     }
     assert!(!page.exists());
 }
@@ -93,10 +80,10 @@ fn endless_job_files_and_plans_are_refused() {
     let world = World::new();
     for device in ["/dev/zero", "/dev/null", "/dev/full", "/dev/tty", "/dev/ptmx"] {
         for command in [&["run"][..], &["sweep", "--target", "data"], &["check", "--expect"]] {
-            refused(&world, &[command, &[device]].concat(), &[device]);
+            world.refused(&[command, &[device]].concat(), &[device]);
         }
-        refused(&world, &["import", device], &[device]);
-        refused(&world, &["check", device], &[device]);
+        world.refused(&["import", device], &[device]);
+        world.refused(&["check", device], &[device]);
         if ["/dev/zero", "/dev/null"].contains(&device) {
             // Allowed for jobs: see engines.rs.
             continue;
@@ -105,26 +92,23 @@ fn endless_job_files_and_plans_are_refused() {
         let output = world.run(&["run", "--name=j", "--rw=read", "--size=4k", &target]);
         assert!(matches!(output.status.code(), Some(2 | 3)), "{}", text(&output.stderr));
     }
-    refused(&world, &["run", "/dev/zero"], &["--filename=/dev/zero"]);
+    world.refused(&["run", "/dev/zero"], &["--filename=/dev/zero"]);
     let endless = std::fs::File::open("/dev/zero").unwrap();
-    let output = world.command().args(["run", "-"]).stdin(endless).output().unwrap();
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("too long: more than 16777216 bytes"));
-    let long = world.sparse("long.fio", 1 << 40);
-    refused(&world, &["run", long.to_str().unwrap()], &["too long: more than"]);
-    refused(
-        &world,
-        &["sweep", long.to_str().unwrap(), "--target", "data"],
-        &["too long: more than"],
+    says(
+        &world.command().args(["run", "-"]).stdin(endless).output().unwrap(),
+        2,
+        "too long: more than 16777216 bytes",
     );
+    let long = world.sparse("long.fio", 1 << 40);
+    world.refused(&["run", long.to_str().unwrap()], &["too long: more than"]);
+    world.refused(&["sweep", long.to_str().unwrap(), "--target", "data"], &["too long: more than"]);
 }
 
 #[test]
 fn a_grid_with_too_many_points_is_refused() {
     let world = World::new();
     let sweep = ["sweep", "--target", "data", "--set", "rw=randread", "--dry-run"];
-    refused(
-        &world,
+    world.refused(
         &[&sweep[..], &["--repeat", "10000000"]].concat(),
         &["10000000 points", "4096 at most"],
     );
@@ -134,14 +118,14 @@ fn a_grid_with_too_many_points_is_refused() {
     let axes: Vec<String> = axes.iter().map(|option| axis(option)).collect();
     let words = axes.iter().flat_map(|axis| ["--grid", axis.as_str()]);
     let words: Vec<&str> = sweep.into_iter().chain(words).collect();
-    refused(&world, &words, &["18446744073709551615 points", "4096 at most"]);
-    refused(&world, &[&words[..], &["--for", "1h"]].concat(), &["4096 at most"]);
+    world.refused(&words, &["18446744073709551615 points", "4096 at most"]);
+    world.refused(&[&words[..], &["--for", "1h"]].concat(), &["4096 at most"]);
 }
 
 #[test]
 fn memory_is_not_storage() {
     let world = World::new();
-    refused(&world, &["check", "/dev/shm"], &["/dev/shm", "memory"]);
+    world.refused(&["check", "/dev/shm"], &["/dev/shm", "memory"]);
 }
 
 #[test]
@@ -168,9 +152,7 @@ fn a_store_that_cannot_be_used() {
     let garbage = world.path("garbage.sqlite");
     std::fs::write(&garbage, "this is not a database, and long enough to be sure of it".repeat(50))
         .unwrap();
-    let output = check(&garbage);
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("garbage.sqlite"), "{}", text(&output.stderr));
+    says(&check(&garbage), 2, "garbage.sqlite");
     // A plain file in place of a folder.
     let output = check(&world.path("garbage.sqlite").join("store.sqlite"));
     status(&output, 2);
@@ -195,8 +177,7 @@ fn a_broken_data_sheet_names_file_and_line() {
     let sheet = world.path("mine.toml");
     std::fs::write(&sheet, "[[drive]]\nvendor = \"X\"\nmodel = 5\n").unwrap();
     let file = world.sparse("drive", 1 << 30);
-    refused(
-        &world,
+    world.refused(
         &["check", file.to_str().unwrap(), "--datasheet", sheet.to_str().unwrap()],
         &["mine.toml", "3"],
     );
@@ -205,10 +186,10 @@ fn a_broken_data_sheet_names_file_and_line() {
 #[test]
 fn options_that_make_no_sense() {
     let world = World::new();
-    refused(&world, &["check", "--budget", "soon"], &["soon"]);
-    refused(&world, &["check", "--time", "1s", "--max-time", "2s"], &["--max-time"]);
-    refused(&world, &["list", "--columns", "name,serail"], &["serail", "serial"]);
-    refused(&world, &["show", "nothing-of-that-name"], &[]);
+    world.refused(&["check", "--budget", "soon"], &["soon"]);
+    world.refused(&["check", "--time", "1s", "--max-time", "2s"], &["--max-time"]);
+    world.refused(&["list", "--columns", "name,serail"], &["serail", "serial"]);
+    world.refused(&["show", "nothing-of-that-name"], &[]);
 }
 
 #[test]
@@ -279,7 +260,7 @@ fn too_little_lockable_memory_degrades_and_says_so() {
     let directory = world.directory("data");
     let arguments = ["check", directory.to_str().unwrap(), "--busy", "--time", "200ms", "--json"];
     let output = without(&world, "-ipc_lock", &arguments);
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = json(&output.stdout);
     let conditions = &document["measurements"][0]["conditions"];
     assert_eq!(conditions["registered_buffers"], false, "{conditions:#}");
     let told = conditions["shortfalls"].to_string();

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::common::{World, json, status, text, validate};
+use crate::common::{World, json, printed, status, text, validate};
 
 #[test]
 fn a_simulated_drive_is_checked_stored_and_shown_again() {
@@ -101,16 +101,14 @@ fn the_screen_fits_every_width_and_every_locale() {
 fn several_targets_are_measured_alone_and_then_all_at_once() {
     let world = World::new();
     let (a, b) = (world.sparse("a", 1 << 30), world.sparse("b", 1 << 30));
-    let checked = world.run(&[
+    let document = printed(&world.run(&[
         "check",
         a.to_str().unwrap(),
         b.to_str().unwrap(),
         "--generator",
         "simulated",
         "--json",
-    ]);
-    status(&checked, 0);
-    let document = json(&checked.stdout);
+    ]));
     validate(&document, "iodyno.run.2");
     let measurements = document["measurements"].as_array().unwrap();
     assert_eq!(measurements.len(), 9);

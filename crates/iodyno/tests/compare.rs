@@ -1,6 +1,6 @@
 //! Tests `compare` end to end: stored runs, fio's files, limits.
 
-use crate::common::{World, json, status, text, validate};
+use crate::common::{World, json, printed, status, text, validate};
 use serde_json::Value;
 
 /// A report of 4 KiB random reads in the format of fio 3.33, as far as it is parsed.
@@ -87,9 +87,7 @@ fn repeated_reports_of_fio_tell_what_is_real() {
     let world = World::new();
     let before = reports(&world, "before", &[100_000.0, 100_400.0, 99_700.0], 1_700_000_000_000);
     let after = reports(&world, "after", &[92_000.0, 92_300.0, 91_800.0], 1_700_000_060_000);
-    let compared = world.run(&["compare", &before, &after, "--json"]);
-    status(&compared, 0);
-    let document = json(&compared.stdout);
+    let document = printed(&world.run(&["compare", &before, &after, "--json"]));
     validate(&document, "iodyno.compare.1");
     let difference = &figure(&document, 0, "iops")["differences"][1];
     assert_eq!(difference["real"], "yes");
@@ -233,10 +231,13 @@ fn real_jobs_are_compared_with_fios_report_of_the_same() {
     let run =
         world.run(&["run", job, "--output-format=json", &format!("--output={}", ours.display())]);
     status(&run, 0);
-    let compared =
-        world.run(&["compare", "ours", fios.to_str().unwrap(), ours.to_str().unwrap(), "--json"]);
-    status(&compared, 0);
-    let document = json(&compared.stdout);
+    let document = printed(&world.run(&[
+        "compare",
+        "ours",
+        fios.to_str().unwrap(),
+        ours.to_str().unwrap(),
+        "--json",
+    ]));
     validate(&document, "iodyno.compare.1");
     assert_eq!(document["rows"].as_array().unwrap().len(), 1, "{document:#}");
     assert!(document["rows"][0]["sides"].as_array().unwrap().iter().all(|side| !side.is_null()));
@@ -299,9 +300,7 @@ fn all_formats_of_one_run_agree_to_what_each_prints() {
     let files = formats(&world);
     let mut arguments = vec!["compare", "--json"];
     arguments.extend(files.iter().map(String::as_str));
-    let compared = world.run(&arguments);
-    status(&compared, 0);
-    let document = json(&compared.stdout);
+    let document = printed(&world.run(&arguments));
     let rows = document["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2, "reads and writes: {document:#}");
     for figure in rows.iter().flat_map(|row| row["figures"].as_array().unwrap()) {

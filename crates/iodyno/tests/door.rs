@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::common::{Loop, World, status, text, tool};
+use crate::common::{Loop, World, says, status, text, tool};
 
 const SIZE: u64 = 8 << 20;
 
@@ -23,7 +23,7 @@ fn prepared(world: &World) -> Loop<'_> {
 /// Runs `run` with these words in the world's folder.
 fn run(world: &World, words: &str) -> std::process::Output {
     let words = words.split_ascii_whitespace();
-    world.command().current_dir(world.path("")).arg("run").args(words).output().unwrap()
+    world.command().arg("run").args(words).output().unwrap()
 }
 
 /// Flushed content of the device, from the file behind it.
@@ -37,8 +37,7 @@ fn flushed(disk: &Loop<'_>) -> Vec<u8> {
 #[track_caller]
 fn refused(disk: &Loop<'_>, words: &[&str], says: &str) {
     let before = flushed(disk);
-    let output =
-        disk.world.command().current_dir(disk.world.path("")).args(words).output().unwrap();
+    let output = disk.world.command().args(words).output().unwrap();
     status(&output, 2);
     let said = text(&output.stderr);
     assert!(said.contains(says), "{words:?}: {said}");
@@ -214,11 +213,9 @@ fn explain_runs_commands_only_where_it_may() {
     // A path of the build may contain a blank, at which commands are split.
     let command = "exec_prerun=touch made";
     let words = ["explain", data.to_str().unwrap(), "--budget", "300ms", command];
-    let output = world.command().current_dir(world.path("")).args(words).output().unwrap();
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("--allow-exec"), "{}", text(&output.stderr));
+    says(&world.command().args(words).output().unwrap(), 2, "--allow-exec");
     assert!(!made.exists());
     let words = [&words[..], &["--allow-exec"]].concat();
-    let output = world.command().current_dir(world.path("")).args(words).output().unwrap();
+    let output = world.command().args(words).output().unwrap();
     assert!(made.exists(), "{}", text(&output.stderr));
 }

@@ -1,21 +1,14 @@
 //! Tests I/O engines selected by name, in whole runs.
 
 use std::fs;
-use std::process::Output;
 
-use crate::common::{World, json, status, text};
-
-fn run(world: &World, arguments: &[&str]) -> Output {
-    let mut command = world.command();
-    command.current_dir(world.path("")).arg("run").args(arguments).output().unwrap()
-}
+use crate::common::{World, json, printed, says, status, text};
 
 /// I/Os and bytes of the first job, by direction.
 #[track_caller]
 fn moved(world: &World, arguments: &[&str]) -> [(u64, u64); 3] {
-    let output = run(world, &[arguments, &["--output-format=json"]].concat());
-    status(&output, 0);
-    let job = json(&output.stdout)["jobs"][0].clone();
+    let job =
+        printed(&world.jobs(&[arguments, &["--output-format=json"]].concat()))["jobs"][0].clone();
     let of = |direction: &str, key: &str| job[direction][key].as_u64().unwrap();
     ["read", "write", "trim"].map(|one| (of(one, "total_ios"), of(one, "io_bytes")))
 }
@@ -56,7 +49,7 @@ fn single_ios_have_priorities_of_their_own() {
         let job = ["--name=t", &engine, "--rw=randrw", "--bs=4k", "--size=4m", "--iodepth=8"];
         let job = [&job[..], &["--cmdprio_percentage=40,0", "--cmdprio_class=2", "--cmdprio=3"]];
         let job = [&job.concat()[..], &["--prioclass=3", "--output-format=json,normal"]].concat();
-        let output = run(&world, &job);
+        let output = world.jobs(&job);
         status(&output, 0);
         let said = text(&output.stdout);
         let (document, normal) = said.split_at(said.find("\n}\n").unwrap() + 3);
@@ -74,9 +67,7 @@ fn single_ios_have_priorities_of_their_own() {
         assert!(normal.contains("of IOs) percentiles ("), "{normal}");
     }
     let other = ["--name=t", "--rw=read", "--size=4k", "--cmdprio_percentage=10"];
-    let refused = run(&world, &other);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("libaio"), "{}", text(&refused.stderr));
+    says(&world.jobs(&other), 2, "libaio");
 }
 
 #[test]
@@ -90,14 +81,14 @@ fn what_keeps_nothing_may_be_read_and_written() {
         let written = with(&["--rw=randwrite", "--filename=/dev/null"]);
         assert_eq!(moved(&world, &written)[1], (256, all));
         assert_eq!(moved(&world, &with(&["--rw=read", "--filename=/dev/zero"]))[0], (256, all));
-        let nothing = run(&world, &with(&["--rw=read", "--filename=/dev/null"]));
+        let nothing = world.jobs(&with(&["--rw=read", "--filename=/dev/null"]));
         assert!(!nothing.status.success(), "{}", text(&nothing.stdout));
     }
     // The name `null` alone does not make a link to a real device harmless.
     let other = world.path("null");
     std::os::unix::fs::symlink("/dev/full", &other).unwrap();
     let job = ["--name=t", "--rw=write", "--size=4k", "--filename=null"];
-    status(&run(&world, &job), 2);
+    status(&world.jobs(&job), 2);
 }
 
 #[test]
@@ -112,7 +103,7 @@ fn page_fault_works_on_memory_alone() {
     let verified = with(&["--rw=randwrite", "--verify=crc32c"]);
     assert_eq!(moved(&world, &verified), [(256, all), (256, all), (0, 0)]);
     assert_eq!(fs::read(world.path("precious")).unwrap(), b"precious");
-    status(&run(&world, &with(&["--nrfiles=2"])), 2);
+    status(&world.jobs(&with(&["--nrfiles=2"])), 2);
 }
 
 #[test]
@@ -122,19 +113,15 @@ fn jobs_without_io_count_none() {
     let beside = ["--name=io", "--ioengine=null", "--rw=read", "--bs=4k", "--number_ios=1000"];
     // It ends with the other job's I/O, which is slow enough to observe the load.
     let both = [&load[..], &beside, &["--rate_iops=2000", "--output-format=json"]].concat();
-    let output = run(&world, &both);
-    status(&output, 0);
-    let jobs = json(&output.stdout)["jobs"].clone();
+    let jobs = printed(&world.jobs(&both))["jobs"].clone();
     let count = |job: usize| jobs[job]["read"]["total_ios"].as_u64().unwrap();
     assert_eq!((count(0), count(1)), (0, 1000));
     assert!(jobs[0]["usr_cpu"].as_f64().unwrap() > 1.0, "{}", jobs[0]);
-    let alone = run(&world, &[&load[..3], &["--runtime=100ms"]].concat());
+    let alone = world.jobs(&[&load[..3], &["--runtime=100ms"]].concat());
     status(&alone, 0);
     assert!(!text(&alone.stdout).contains("page cache"), "{}", text(&alone.stdout));
     for (unfit, told) in [(&load[..2], "cpuload"), (&load[..3], "runtime")] {
-        let refused = run(&world, unfit);
-        status(&refused, 2);
-        assert!(text(&refused.stderr).contains(told), "{}", text(&refused.stderr));
+        says(&world.jobs(unfit), 2, told);
     }
 }
 
@@ -143,21 +130,19 @@ fn a_program_runs_beside_the_io_where_that_is_allowed() {
     let world = World::new();
     let job = ["--name=p", "--ioengine=exec", "--runtime=7s", "--program=/bin/echo"];
     let job = [&job[..], &["--arguments=%n  for %r"]].concat();
-    let refused = run(&world, &job);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("--allow-exec"), "{}", text(&refused.stderr));
+    says(&world.jobs(&job), 2, "--allow-exec");
     assert!(!world.path("p.stdout").exists());
-    status(&run(&world, &[&job[..], &["--allow-exec"]].concat()), 0);
+    status(&world.jobs(&[&job[..], &["--allow-exec"]].concat()), 0);
     assert_eq!(fs::read_to_string(world.path("p.stdout")).unwrap(), "p for 7\n");
     let absent = ["--name=p", "--ioengine=exec", "--program=/nonexistent", "--allow-exec"];
-    let remarked = run(&world, &absent);
+    let remarked = world.jobs(&absent);
     status(&remarked, 0);
     let said = text(&remarked.stdout) + &text(&remarked.stderr);
     assert!(said.contains("cannot be started"), "{said}");
     // A running program is ended with its job.
     let sleeping = ["--name=s", "--ioengine=exec", "--runtime=100ms", "--program=/bin/sleep"];
     let sleeping = [&sleeping[..], &["--arguments=3600", "--allow-exec"]].concat();
-    status(&run(&world, &sleeping), 0);
+    status(&world.jobs(&sleeping), 0);
 }
 
 #[test]
@@ -192,8 +177,8 @@ fn falloc_makes_room_and_needs_the_permission_of_a_write() {
     // Its reads allocate, too, so an existing file must be named explicitly.
     fs::write(world.path("precious"), vec![7; 1 << 20]).unwrap();
     let reads = ["--name=t", "--ioengine=falloc", "--rw=read", "--bs=64k", "--filename=precious"];
-    status(&run(&world, &reads), 2);
-    status(&run(&world, &[&["--readonly"], &reads[..]].concat()), 2);
+    status(&world.jobs(&reads), 2);
+    status(&world.jobs(&[&["--readonly"], &reads[..]].concat()), 2);
     let word = world.path("precious").display().to_string();
     assert_eq!(moved(&world, &[&reads[..], &["--allow-write", &word]].concat())[0].0, 16);
 }
@@ -221,9 +206,7 @@ fn files_are_made_looked_up_and_removed_an_operation_each() {
     assert_eq!(moved(&world, &unlinked), all);
     assert!(world.files("data").is_empty());
     let larger = [&names("--ioengine=filecreate", &directory)[..], &["--filesize=8k"]].concat();
-    let refused = run(&world, &larger);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("filesize=4096"), "{}", text(&refused.stderr));
+    says(&world.jobs(&larger), 2, "filesize=4096");
 }
 
 #[test]
@@ -240,12 +223,10 @@ fn directories_are_made_looked_up_and_removed_an_operation_each() {
     assert!(world.files("data").iter().all(|name| data.join(name).is_dir()));
     assert_eq!(moved(&world, &names("--ioengine=dirstat", &directory)), all);
     // By now they belong to someone else.
-    let refused = run(&world, &names("--ioengine=dirdelete", &directory));
-    status(&refused, 2);
-    assert!(
-        text(&refused.stderr).contains(": exists, and the job removes only"),
-        "{}",
-        text(&refused.stderr)
+    says(
+        &world.jobs(&names("--ioengine=dirdelete", &directory)),
+        2,
+        ": exists, and the job removes only",
     );
     assert_eq!(world.files("data").len(), 20);
 }
@@ -279,11 +260,11 @@ fn filedelete_removes_only_what_may_be_written() {
     for engine in ["filedelete", "filecreate"].map(|name| format!("--ioengine={name}")) {
         // Even reads of these engines create and remove.
         let reads = [&names(&engine, &directory)[..], &["--rw=read", "--readonly"]].concat();
-        status(&run(&world, &reads), 2);
+        status(&world.jobs(&reads), 2);
     }
     for rw in ["--rw=write", "--rw=read"] {
         let deleting = [&names("--ioengine=filedelete", &directory)[..], &[rw]].concat();
-        let refused = run(&world, &deleting);
+        let refused = world.jobs(&deleting);
         status(&refused, 2);
         let word = precious.display().to_string();
         assert!(text(&refused.stderr).contains(&word), "{}", text(&refused.stderr));
@@ -298,7 +279,7 @@ fn filedelete_removes_only_what_may_be_written() {
     fs::remove_file(&other).unwrap();
     std::os::unix::fs::symlink("/dev/null", &other).unwrap();
     for engine in ["--ioengine=filecreate", "--ioengine=filedelete"] {
-        status(&run(&world, &names(engine, &directory)), 2);
+        status(&world.jobs(&names(engine, &directory)), 2);
     }
     fs::remove_file(&other).unwrap();
     let word = precious.display().to_string();

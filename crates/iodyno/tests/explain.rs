@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::common::{World, status, text, tool};
+use crate::common::{World, json, says, status, text, tool};
 use serde_json::Value;
 
 fn study(name: &str) -> String {
@@ -24,7 +24,7 @@ fn explained(arguments: &[&str]) -> Vec<Value> {
 }
 
 #[track_caller]
-fn says(answer: &Value, words: &[&str]) {
+fn answers(answer: &Value, words: &[&str]) {
     let mut all = answer["sentence"].as_str().unwrap().to_owned();
     for note in answer["notes"].as_array().unwrap() {
         all.push('\n');
@@ -54,11 +54,11 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
         let written = at(&all, rate);
         assert_eq!(written["limiter"], "drive");
         assert!(is_cleared(written, "link"));
-        says(
+        answers(
             written,
             &["the drive in this state (written at random)", "sequential fill is untested"],
         );
-        says(written, &[&format!("On {link} x4 the same reads had {other}")]);
+        answers(written, &[&format!("On {link} x4 the same reads had {other}")]);
         assert_ne!(written["validity"], "INVALID");
     }
     for (rate, validity) in [(1110e6, "QUALIFIED"), (1117e6, "QUALIFIED"), (1660e6, "INVALID")] {
@@ -72,18 +72,18 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
     }
     let slow = at(&all, 1660e6);
     assert_eq!(slow["limiter"], "link");
-    says(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1660 to 1880 MB/s of data"]);
-    says(slow, &["1660 MB/s were read", "limited by the link", "3379 MB/s"]);
+    answers(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1660 to 1880 MB/s of data"]);
+    answers(slow, &["1660 MB/s were read", "limited by the link", "3379 MB/s"]);
     // Wording for readers who do not know PCIe.
-    says(slow, &["4 lanes of generation 2 between drive and processor"]);
-    says(slow, &["addresses and checksums take the rest"]);
+    answers(slow, &["4 lanes of generation 2 between drive and processor"]);
+    answers(slow, &["addresses and checksums take the rest"]);
     assert!((slow["behind"]["gain"].as_f64().unwrap() - 1.04).abs() < 0.01);
     assert_eq!(slow["behind"]["measured"], true);
     let fast = at(&all, 3379e6);
     assert_eq!(fast["validity"], "INVALID");
     assert_eq!(fast["limiter"], Value::Null, "the claim and the link lie side by side");
-    says(fast, &["INVALID as a statement about flash", "trimmed"]);
-    says(fast, &["near the 3400 MB/s of the data sheet only because nothing is read"]);
+    answers(fast, &["INVALID as a statement about flash", "trimmed"]);
+    answers(fast, &["near the 3400 MB/s of the data sheet only because nothing is read"]);
 }
 
 #[test]
@@ -92,18 +92,18 @@ fn a_p5600_gives_what_is_claimed_and_an_empty_one_says_nothing() {
     let sequential = at(&all, 6938e6);
     // The payload size is unknown: at 99 % of its claim the link may be full as well.
     assert_eq!((&sequential["limiter"], &sequential["validity"]), (&Value::Null, &"VALID".into()));
-    says(sequential, &["both are close: 6938 MB/s of 6534 to 7411 MB/s"]);
-    says(sequential, &["6938 MB/s of 7000 MB/s", "PASS: 99 % of the claim"]);
+    answers(sequential, &["both are close: 6938 MB/s of 6534 to 7411 MB/s"]);
+    answers(sequential, &["6938 MB/s of 7000 MB/s", "PASS: 99 % of the claim"]);
     let random = at(&all, 1e6);
     assert_eq!(random["limiter"], "drive");
-    says(random, &["PASS, above: 128 % of the claim"]);
+    answers(random, &["PASS, above: 128 % of the claim"]);
     let empty = at(&all, 1_654e3);
     assert_eq!((&empty["limiter"], &empty["validity"]), (&Value::Null, &"INVALID".into()));
-    says(
+    answers(
         empty,
         &["212 % of the 780k IOPS that the data sheet states only because nothing is read"],
     );
-    says(random, &["is no ceiling here and confirms nothing"]);
+    answers(random, &["is no ceiling here and confirms nothing"]);
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn drives_behind_an_hba_share_a_limit_below_its_slot() {
     let all = explained(&words);
     let ten = all.last().unwrap();
     assert_eq!((ten["rate"]["value"].as_f64(), &ten["limiter"]), (Some(4400e6), &"shared".into()));
-    says(
+    answers(
         ten,
         &[
             "a shared limit of 4400 MB/s of the drives behind SAS HBA",
             "10 to 8 drives: 4400 MB/s, x1.00",
         ],
     );
-    says(ten, &["below the slot of SAS HBA, PCIe Gen4 x8 (13067 to 14823 MB/s)"]);
+    answers(ten, &["below the slot of SAS HBA, PCIe Gen4 x8 (13067 to 14823 MB/s)"]);
     // Nine drives give the same evidence.
     let changes: Vec<&str> = ten["contrasts"]
         .as_array()
@@ -137,16 +137,16 @@ fn two_raid_cards_limit_and_neither_drive_nor_slot_does() {
         let answer = at(&all, rate);
         assert_eq!(answer["limiter"], "card", "{rate}: {}", answer["sentence"]);
         assert!(is_cleared(answer, "drive"), "{rate}");
-        says(answer, &["PERC H965i, PCIe Gen4 x16", "not the drive", "nor "]);
+        answers(answer, &["PERC H965i, PCIe Gen4 x16", "not the drive", "nor "]);
     }
     for rate in [3.5e9, 40e9] {
         let words = "3500 MB/s a drive is what PCIe Gen4 x2 carries: consistent with that, to be \
                      checked behind the card";
-        says(at(&all, rate), &[words]);
+        answers(at(&all, rate), &[words]);
     }
-    says(at(&all, 40e9), &["limited by the cards (2 x PERC H965i)"]);
-    says(at(&all, 3e6), &["beyond 64 jobs only the latency grows, from 683 us to 1.37 ms"]);
-    says(at(&all, 700e3), &["each write is 6 I/Os"]);
+    answers(at(&all, 40e9), &["limited by the cards (2 x PERC H965i)"]);
+    answers(at(&all, 3e6), &["beyond 64 jobs only the latency grows, from 683 us to 1.37 ms"]);
+    answers(at(&all, 700e3), &["each write is 6 I/Os"]);
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn a_stripe_that_does_not_help_is_said_to_be_untested() {
     let reads = at(&all, 343e3);
     assert_eq!(reads["limiter"], Value::Null);
     assert_eq!(reads["between"], serde_json::json!(["cpu", "depth", "layer"]));
-    says(reads, &["does not speed up this read load, one drive has 422k IOPS"]);
-    says(reads, &["one I/O at a time for each of 64 jobs"]);
+    answers(reads, &["does not speed up this read load, one drive has 422k IOPS"]);
+    answers(reads, &["one I/O at a time for each of 64 jobs"]);
     for next in ["twice the jobs", "twice the iodepth", "all drives at once without the layer"] {
         assert!(reads["advice"].as_str().unwrap().contains(next), "{next}");
     }
@@ -165,7 +165,7 @@ fn a_stripe_that_does_not_help_is_said_to_be_untested() {
         serde_json::json!(["twice-the-jobs", "twice-the-depth", "members-at-once"])
     );
     let writes = at(&all, 694e3);
-    says(writes, &["1.6 times the 436k IOPS of one drive alone"]);
+    answers(writes, &["1.6 times the 436k IOPS of one drive alone"]);
 }
 
 #[test]
@@ -230,9 +230,8 @@ fn what_is_named_for_writing_is_written() {
     let asked =
         ["explain", target, "rw=randwrite", "bs=4k", "iodepth=8", "--generator", "simulated"];
     let refused = world.run(&asked);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
-    let none: Value = serde_json::from_slice(&world.run(&["runs", "--json"]).stdout).unwrap();
+    says(&refused, 2, "--allow-write");
+    let none = json(&world.run(&["runs", "--json"]).stdout);
     assert_eq!(none["runs"], serde_json::json!([]), "what was refused is no run");
     let mut allowed = asked.to_vec();
     allowed.extend(["-v", "--allow-write", target]);
@@ -250,14 +249,15 @@ fn what_is_stated_is_imported_and_marked() {
     let world = World::new();
     let file = study("p5600.csv");
     status(&world.run(&["import", "--blocks", "unknown", &file]), 0);
-    let shown: Value =
-        serde_json::from_slice(&world.run(&["show", "p5600", "--json"]).stdout).unwrap();
+    let shown = json(&world.run(&["show", "p5600", "--json"]).stdout);
     assert_eq!(shown["drives"][0]["model"], "Intel SSD D7-P5600 3.2TB");
     let evidence = &shown["measurements"][2]["conditions"]["written"][0]["evidence"];
     assert_eq!(evidence["text"], "stated: trimmed");
-    let again = world.run(&["explain", "p5600", "--link", "gen4x4"]);
-    status(&again, 2);
-    assert!(text(&again.stderr).contains("cannot be described by options"));
+    says(
+        &world.run(&["explain", "p5600", "--link", "gen4x4"]),
+        2,
+        "cannot be described by options",
+    );
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_page_with_one_workload_in_several_states_is_explained_by_its_differences() 
     let blocks: String = [1058, 1065, 1583, 3222].map(block).concat();
     std::fs::write(&page, blocks).unwrap();
     let output = world.run(&["explain", "--json", page.to_str().unwrap()]);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = json(&output.stdout);
     let [one] = document["explained"].as_array().unwrap().as_slice() else { panic!("{document}") };
     assert_eq!(one["limiter"], Value::Null);
     let sentence = one["sentence"].as_str().unwrap();
@@ -360,6 +360,6 @@ fn an_interrupt_before_the_first_rate_is_no_wrong_usage() {
     let output = child.wait_with_output().unwrap();
     notes.read_to_string(&mut said).unwrap();
     assert_eq!(output.status.code(), Some(3), "{said}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = json(&output.stdout);
     assert_eq!(document["schema"], "iodyno.explain/1");
 }

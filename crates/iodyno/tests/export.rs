@@ -1,6 +1,6 @@
 //! Tests `runs export`: JSON, CSV and Parquet.
 
-use crate::common::{World, status, text};
+use crate::common::{World, json, printed, says, status, text};
 use serde_json::Value;
 
 fn world() -> World {
@@ -18,13 +18,9 @@ fn world() -> World {
 #[test]
 fn json_is_the_public_document_or_an_array_of_them() {
     let world = world();
-    let export = |words: &[&str]| -> Value {
-        let output = world.run(&[&["runs", "export"], words].concat());
-        status(&output, 0);
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
-    let shown: Value =
-        serde_json::from_slice(&world.run(&["show", "one", "--json"]).stdout).unwrap();
+    let export =
+        |words: &[&str]| -> Value { printed(&world.run(&[&["runs", "export"], words].concat())) };
+    let shown = json(&world.run(&["show", "one", "--json"]).stdout);
     assert_eq!(export(&["one"]), shown);
     let both = export(&["one", "two", "--format", "json"]);
     assert_eq!((&both[0], &both[1]["name"]), (&shown, &"two".into()));
@@ -36,7 +32,7 @@ fn json_is_the_public_document_or_an_array_of_them() {
     let elsewhere = elsewhere.to_str().unwrap();
     status(&world.run(&["--store", elsewhere, "import", path]), 0);
     let runs = world.run(&["--store", elsewhere, "runs", "--json"]);
-    let runs: Value = serde_json::from_slice(&runs.stdout).unwrap();
+    let runs = json(&runs.stdout);
     assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
 }
 
@@ -69,8 +65,10 @@ fn parquet_goes_to_a_file() {
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     let piped = world.run(&["runs", "export", "one", "--format", "parquet"]);
     assert_eq!(piped.stdout, bytes);
-    let nowhere = world.run(&["runs", "export", "one", "-o", "/no/such/folder/x.json"]);
-    status(&nowhere, 2);
-    assert!(text(&nowhere.stderr).contains("/no/such/folder/x.json"));
+    says(
+        &world.run(&["runs", "export", "one", "-o", "/no/such/folder/x.json"]),
+        2,
+        "/no/such/folder/x.json",
+    );
     status(&world.run(&["runs", "export", "three"]), 2);
 }

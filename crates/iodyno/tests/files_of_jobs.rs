@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::Output;
 
-use crate::common::{World, status, text};
+use crate::common::{World, json, printed, status, text};
 
 fn run(world: &World, job_file: &str, more: &[&str]) -> Output {
     fs::write(world.path("jobs.fio"), job_file).unwrap();
     let mut command = world.command();
-    command.current_dir(world.path("")).args(["run", "jobs.fio"]).args(more).output().unwrap()
+    command.args(["run", "jobs.fio"]).args(more).output().unwrap()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn jobs_may_have_files_in_memory() {
             continue;
         }
         status(&output, 0);
-        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let document = json(&output.stdout);
         assert_eq!(document["jobs"][0]["write"]["total_ios"], 16);
         assert_eq!(document["jobs"][1]["read"]["total_ios"], 16);
     }
@@ -217,9 +217,7 @@ fn what_is_appended_leaves_what_was_there() {
             let words = ["--allow-write", &path, "--output-format=json", "--generator", generator];
             // As in fio, each run appends once more.
             for run_number in 1..=2 {
-                let output = run(&world, &jobs, &words);
-                status(&output, 0);
-                let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                let document = printed(&run(&world, &jobs, &words));
                 let context = format!("{generator} {options}");
                 assert_eq!(document["jobs"][0]["write"]["total_ios"], ios, "{context}");
                 let bytes = fs::read(&path).unwrap();
@@ -231,9 +229,7 @@ fn what_is_appended_leaves_what_was_there() {
     // Reads begin there, too.
     let path = theirs(&world, "theirs", 100_000);
     let jobs = format!("[t]\nrw=read\nbs=4k\nsize=64k\nfile_append=1\nfilename={path}\n");
-    let output = run(&world, &jobs, &["--allow-write", &path, "--output-format=json"]);
-    status(&output, 0);
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = printed(&run(&world, &jobs, &["--allow-write", &path, "--output-format=json"]));
     assert_eq!(document["jobs"][0]["read"]["total_ios"], 16);
     assert_eq!(fs::read(&path).unwrap().len(), 165_536);
 }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::common::{World, status, text};
+use crate::common::{World, json, status, text};
 use serde_json::Value;
 
 /// Writes fio's output for jobs on two files into the file `name`.
@@ -24,7 +24,7 @@ const TWO: [&str; 6] =
     ["--name=a", "--filename=da", "--rw=randread", "--name=b", "--filename=db", "--rw=randrw"];
 
 fn document(world: &World, report: &str) -> Value {
-    serde_json::from_slice(&world.run(&["show", report, "--json"]).stdout).unwrap()
+    json(&world.run(&["show", report, "--json"]).stdout)
 }
 
 /// IOPS of a direction.

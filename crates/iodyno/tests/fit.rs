@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{World, json, status, text, validate};
+use crate::common::{World, json, says, status, text, validate};
 
 /// A log like etcd's, with bounds that every disk meets, that none meets, and undecided ones.
 const LOG: &str = r#"
@@ -176,9 +176,7 @@ fn nothing_that_follows_from_invalid_rounds_is_written() {
     let bare = HOLES.split("[[setting]]").next().unwrap();
     for (profile, why) in [(HOLES, "name a new file"), (bare, "has no settings")] {
         std::fs::write(holes, profile).unwrap();
-        let output = world.run(&["fit", holes, directory, "--write", to]);
-        status(&output, 2);
-        assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+        says(&world.run(&["fit", holes, directory, "--write", to]), 2, why);
         assert_eq!(std::fs::read(to).unwrap(), b"theirs");
     }
     // A file written by an earlier run is no obstacle.

@@ -14,7 +14,6 @@ fn the_laboratory_is_read_at_a_glance() {
     let show = |width: &str, more: &[&str]| {
         let shown = world
             .command()
-            .current_dir(world.path("."))
             .args(["show", "lab.json.gz", "--datasheet", sheet.to_str().unwrap()])
             .args(more)
             .env("COLUMNS", width)

@@ -1,6 +1,6 @@
 //! Tests that text from stores and files of others cannot control the terminal.
 
-use crate::common::{World, status, text};
+use crate::common::{World, json, status, text};
 use serde_json::Value;
 
 /// Every kind of character that terminals interpret, hide or reorder.
@@ -63,7 +63,7 @@ fn poisoned(world: &World) {
     let output = world.command().args(check).arg(&drive).output().unwrap();
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
     let exported = world.run(&["runs", "export", "clean"]);
-    let mut document: Value = serde_json::from_slice(&exported.stdout).unwrap();
+    let mut document = json(&exported.stdout);
     let id = document["id"].as_str().unwrap().to_owned();
     let last = if id.ends_with('0') { "1" } else { "0" };
     document["id"] = format!("{}{last}", &id[..id.len() - 1]).into();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{World, status, text};
+use crate::common::{World, says, status, text};
 use serde_json::Value;
 
 /// Writes fio's JSON report of a small job into the file `name`.
@@ -63,12 +63,12 @@ fn names_are_the_users_or_get_a_number() {
     let world = World::new();
     let report = fio(&world, "a.json");
     let other = fio(&world, "b.json");
-    let twice = world.run(&["import", &report, &report]);
-    status(&twice, 0);
-    assert!(text(&twice.stderr).contains("the name `a` is taken: using `a-2`"));
-    let both = world.run(&["import", "--name", "P4510 single", &report, &other]);
-    status(&both, 0);
-    assert!(text(&both.stderr).contains("next: iodyno show 'P4510 single'"));
+    says(&world.run(&["import", &report, &report]), 0, "the name `a` is taken: using `a-2`");
+    says(
+        &world.run(&["import", "--name", "P4510 single", &report, &other]),
+        0,
+        "next: iodyno show 'P4510 single'",
+    );
     let document = json(&world, &["show", "P4510 single", "--json"]);
     let phases: Vec<i64> = document["measurements"]
         .as_array()
@@ -77,9 +77,11 @@ fn names_are_the_users_or_get_a_number() {
         .map(|one| one["phase"].as_i64().unwrap())
         .collect();
     assert_eq!(phases, [0, 1, 2, 3], "two files did not run at the same time");
-    let again = world.run(&["import", "--name", "P4510 single", &report]);
-    status(&again, 2);
-    assert!(text(&again.stderr).contains("choose another --run-name"), "{}", text(&again.stderr));
+    says(
+        &world.run(&["import", "--name", "P4510 single", &report]),
+        2,
+        "choose another --run-name",
+    );
     assert_eq!(json(&world, &["runs", "--json"])["runs"].as_array().unwrap().len(), 3);
 }
 
@@ -150,9 +152,7 @@ fn a_joined_run_has_the_stated_machine_of_all_its_results() {
     assert!(blocks.contains(&last) && blocks.len() == 11, "ten drives and a stripe: {blocks:?}");
     assert_eq!(document["measurements"].as_array().unwrap().len(), 8);
     // Drives behind links of two generations.
-    let several = world.run(&["import", "--run-name", "links", &study("970-evo.toml")]);
-    status(&several, 2);
-    assert!(text(&several.stderr).contains("one machine"), "{}", text(&several.stderr));
+    says(&world.run(&["import", "--run-name", "links", &study("970-evo.toml")]), 2, "one machine");
 }
 
 #[test]
@@ -183,9 +183,11 @@ fn another_hosts_store_is_copied_with_its_ids_and_left_as_it_is() {
         json(&world, &["--store", store.to_str().unwrap(), "show", "monday", "--json"])
     };
     assert_eq!(of(&theirs), of(&world.path("store.sqlite")));
-    let again = world.run(&["import", theirs.to_str().unwrap()]);
-    status(&again, 0);
-    assert!(text(&again.stderr).contains("run monday is already in the store"));
+    says(
+        &world.run(&["import", theirs.to_str().unwrap()]),
+        0,
+        "run monday is already in the store",
+    );
 }
 
 #[test]
@@ -203,9 +205,7 @@ fn our_document_is_read_back_with_its_figures() {
     let damaged = world.path("damaged.json");
     let printed = world.run(&["show", "tuesday", "--json"]).stdout;
     std::fs::write(&damaged, &printed[..2000]).unwrap();
-    let output = world.run(&["import", damaged.to_str().unwrap()]);
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("damaged.json: not JSON"));
+    says(&world.run(&["import", damaged.to_str().unwrap()]), 2, "damaged.json: not JSON");
 }
 
 #[test]
@@ -270,9 +270,7 @@ fn a_page_of_ours_in_a_folder_is_no_result() {
     let again = world.run(&["report", folder, "-o", page]);
     status(&again, 0);
     assert_eq!(text(&again.stderr), "");
-    let alone = world.run(&["import", page]);
-    status(&alone, 2);
-    assert!(text(&alone.stderr).contains("a page of iodyno report"), "{}", text(&alone.stderr));
+    says(&world.run(&["import", page]), 2, "a page of iodyno report");
     // `.` is named after the folder.
     let imported = world.command().current_dir(folder).args(["import", "."]).output().unwrap();
     status(&imported, 0);
@@ -357,6 +355,5 @@ fn an_endless_source_is_given_up() {
     let endless = yes.stdout.take().unwrap();
     let output = world.command().args(["import", "-"]).stdin(endless).output().unwrap();
     yes.wait().unwrap();
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("no fio output for a GiB"), "{}", text(&output.stderr));
+    says(&output, 2, "no fio output for a GiB");
 }

@@ -1,14 +1,8 @@
 //! Tests I/O logs written and replayed in whole runs, also by fio.
 
 use std::fs;
-use std::process::Output;
 
-use crate::common::{World, json, status, text};
-
-fn run(world: &World, arguments: &[&str]) -> Output {
-    let mut command = world.command();
-    command.current_dir(world.path("")).arg("run").args(arguments).output().unwrap()
-}
+use crate::common::{World, json, says, status};
 
 /// I/Os read, written and trimmed by the first job, and its run time, ms.
 fn counts(document: &serde_json::Value) -> ([u64; 3], u64) {
@@ -20,7 +14,7 @@ fn counts(document: &serde_json::Value) -> ([u64; 3], u64) {
 #[track_caller]
 fn replay(world: &World, more: &[&str]) -> ([u64; 3], u64) {
     let job = ["--name=again", "--read_iolog=log", "--output-format=json"];
-    let output = run(world, &[&job[..], more].concat());
+    let output = world.jobs(&[&job[..], more].concat());
     status(&output, 0);
     counts(&json(&output.stdout))
 }
@@ -32,7 +26,7 @@ fn iologs_are_replayed_by_both_programs() {
     let data = world.path("data");
     let job = ["--name=t", "--filename=data", "--rw=randrw", "--bsrange=4k-16k", "--size=1m"];
     let log = ["--write_iolog=log", "--fsync=16", "--output-format=json"];
-    let written = run(&world, &[&job[..], &log[..]].concat());
+    let written = world.jobs(&[&job[..], &log[..]].concat());
     status(&written, 0);
     let (ios, _) = counts(&json(&written.stdout));
     let lines = fs::read_to_string(world.path("log")).unwrap();
@@ -71,9 +65,7 @@ fn a_log_writes_nothing_that_its_job_may_not() {
     let log = "fio version 2 iolog\nprecious read 4096 4096\nprecious write 0 4096\n";
     fs::write(world.path("log"), log).unwrap();
     let job = ["--name=again", "--read_iolog=log"];
-    let refused = run(&world, &job);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
+    says(&world.jobs(&job), 2, "--allow-write");
     assert_eq!(replay(&world, &["--readonly"]).0, [1, 0, 0]);
     assert_eq!(replay(&world, &["--replay_skip=write"]).0, [1, 0, 0]);
     assert_eq!(fs::read(world.path("precious")).unwrap(), [7; 8192]);
@@ -93,12 +85,10 @@ fn a_log_that_cannot_be_made_again_is_refused_before_anything_is_made() {
         ("fio version 2 iolog\n", "it holds no I/O"),
     ] {
         fs::write(world.path("log"), log).unwrap();
-        let refused = run(&world, &["--name=again", "--read_iolog=log"]);
-        status(&refused, 2);
-        assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+        says(&world.jobs(&["--name=again", "--read_iolog=log"]), 2, words);
         assert!(!world.path("new").exists());
     }
-    status(&run(&world, &["--name=again", "--read_iolog=/dev/zero"]), 2);
+    status(&world.jobs(&["--name=again", "--read_iolog=/dev/zero"]), 2);
     let twice = ["--name=a", "--write_iolog=l", "--size=4k", "--name=b", "--write_iolog=l"];
-    status(&run(&world, &[&twice[..], &["--size=4k"]].concat()), 2);
+    status(&world.jobs(&[&twice[..], &["--size=4k"]].concat()), 2);
 }

@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{World, json, status, text, tool, validate, worker_of};
+use crate::common::{World, printed, status, text, tool, validate, worker_of};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -382,9 +382,8 @@ fn top_shows_drives_until_it_is_ended() {
 fn top_once_is_a_document() {
     let world = World::new();
     let device = format!("/dev/{}", disk());
-    let output = world.run(&["top", &device, "--once", "--json", "--interval", "100ms"]);
-    status(&output, 0);
-    let document = json(&output.stdout);
+    let document =
+        printed(&world.run(&["top", &device, "--once", "--json", "--interval", "100ms"]));
     validate(&document, "iodyno.top.1");
     assert_eq!(document["drives"][0]["device"], disk().as_str());
     assert!(document["interval_s"].as_f64().unwrap() >= 0.1, "{document:#}");

@@ -124,7 +124,7 @@ fn missing_permission_and_busy_targets_are_answered_too() {
                     command
                 }
             };
-            let output = command.current_dir(world.path("")).args(typed.split(' ')).output();
+            let output = command.args(typed.split(' ')).output();
             badly_answered(typed, named, &output.unwrap(), folder)
         })
         .collect();

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{World, json, status, text};
+use crate::common::{World, printed, status, text};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iodyno");
 const FILTERED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist/without_io_uring.py");
@@ -94,9 +94,7 @@ fn where_io_uring_is_forbidden_or_missing_another_engine_measures_and_says_why()
         };
         let words: Vec<&str> =
             CHECK.split(' ').chain(["--json", directory.to_str().unwrap()]).collect();
-        let checked = run(&words);
-        status(&checked, 0);
-        let document = json(&checked.stdout);
+        let document = printed(&run(&words));
         let measured = document["measurements"].as_array().unwrap();
         assert!(!measured.is_empty(), "{kind}: {document:#}");
         for of in measured {
@@ -173,7 +171,7 @@ fn a_container_of_a_fifth_of_a_cpu_is_said_to_be_throttled() {
         group.0
     );
     let mut command = world.with_environment(Command::new("sh"));
-    command.args(["-ec", &script]).current_dir(world.path("")).env("COLUMNS", "300");
+    command.args(["-ec", &script]).env("COLUMNS", "300");
     let output = command.output().unwrap();
     status(&output, 0);
     let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::browser::Browser;
-use crate::common::{World, status, text};
+use crate::common::{World, json, says, status, text};
 
 /// Runs a mixed and a random read job, half a second each.
 fn jobs(world: &World, name: &str) {
@@ -211,21 +211,15 @@ fn only_a_report_is_overwritten() {
     let thesis = world.path("thesis.html");
     std::fs::write(&thesis, "<!doctype html><title>thesis</title>").unwrap();
     let onto = ["report", "a", "-o", thesis.to_str().unwrap()];
-    let refused = world.run(&onto);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("--force"), "{}", text(&refused.stderr));
+    says(&world.run(&onto), 2, "--force");
     assert!(std::fs::read_to_string(&thesis).unwrap().contains("thesis"));
     status(&world.run(&[&onto[..], &["--force"]].concat()), 0);
     assert!(!std::fs::read_to_string(&thesis).unwrap().contains("thesis"));
     let folder = world.directory("folder");
     status(&world.run(&["report", "a", "-o", folder.to_str().unwrap()]), 2);
     std::fs::write(world.path("notes.json"), "{}").unwrap();
-    let unread = world.run(&["report", world.path("notes.json").to_str().unwrap()]);
-    status(&unread, 2);
-    assert!(text(&unread.stderr).contains("notes.json"), "{}", text(&unread.stderr));
-    let missing = world.run(&["report", "nothing-of-this-name"]);
-    status(&missing, 2);
-    assert!(text(&missing.stderr).contains("nothing-of-this-name"));
+    says(&world.run(&["report", world.path("notes.json").to_str().unwrap()]), 2, "notes.json");
+    says(&world.run(&["report", "nothing-of-this-name"]), 2, "nothing-of-this-name");
 }
 
 /// Pages of every kind: (kind, page).
@@ -265,7 +259,7 @@ fn pages(world: &World) -> Vec<(&'static str, PathBuf)> {
 fn laboratory(world: &World, name: &str) -> String {
     let captured = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captured/lab.json.gz");
     let plain = Command::new("gzip").args(["-dc", captured]).output().unwrap();
-    let mut run: serde_json::Value = serde_json::from_slice(&plain.stdout).unwrap();
+    let mut run = json(&plain.stdout);
     run["host"]["hostname"] = name.into();
     run["id"] = name.into();
     let file = world.path(&format!("{name}.json"));

@@ -2,17 +2,12 @@
 //! losetup; fails by name if one is missing.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
-use crate::common::{Loop, World, status, text};
+use crate::common::{Loop, World, printed, says, status, text};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
-
-fn document(output: &Output) -> Value {
-    status(output, 0);
-    serde_json::from_slice(&output.stdout).unwrap()
-}
 
 /// Writes a plan of short reads, with `more` before its jobs.
 fn plan(world: &World, more: &str, points: usize) -> String {
@@ -47,7 +42,7 @@ fn what_a_plan_sets_is_in_effect_and_restored() {
     let words = format!("Sets nr_requests of {} to {asked} (it is {before}).", disk.name());
     assert!(shown.contains(&words), "{shown}");
     assert_eq!(requests(&disk), before, "a dry run sets nothing");
-    let found = document(&world.run(&[&sweep[..], &["--json"]].concat()));
+    let found = printed(&world.run(&[&sweep[..], &["--json"]].concat()));
     let setting = &found["measurements"][0]["conditions"]["settings"][0];
     assert_eq!(setting["before"], before.to_string());
     assert_eq!(setting["value"], asked.to_string());
@@ -137,7 +132,7 @@ fn targets_together_are_one_measurement_with_parts() {
     let disks = [Loop::new(&world, "a", 4 * MIB), Loop::new(&world, "b", 4 * MIB)];
     let plan = plan(&world, "", 2);
     let on = ["sweep", &plan, "--target", &disks[0].device, "--target", &disks[1].device];
-    let found = document(&world.run(&[&on[..], &["--together", "--json"]].concat()));
+    let found = printed(&world.run(&[&on[..], &["--together", "--json"]].concat()));
     let all = found["measurements"].as_array().unwrap();
     assert_eq!(all.len(), 2);
     for of in all {
@@ -148,10 +143,8 @@ fn targets_together_are_one_measurement_with_parts() {
         assert_eq!(parts.iter().map(ios).sum::<u64>(), ios(of));
     }
     // All points are measured: there is nothing to resume.
-    let output = world.run(&["resume"]);
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("all 2 points are done"), "{}", text(&output.stderr));
-    let apart = document(&world.run(&[&on[..], &["--json"]].concat()));
+    says(&world.run(&["resume"]), 0, "all 2 points are done");
+    let apart = printed(&world.run(&[&on[..], &["--json"]].concat()));
     assert_eq!(apart["measurements"].as_array().unwrap().len(), 4);
 }
 
@@ -167,9 +160,11 @@ fn a_device_is_named_as_check_takes_it() {
     assert!(text(&output.stderr).contains(&progress), "{}", text(&output.stderr));
     // Writes are refused for this name, too.
     let before = disk.bytes();
-    let output = world.run(&["sweep", "--target", disk.name(), "--set", "rw=randwrite"]);
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("--allow-write"), "{}", text(&output.stderr));
+    says(
+        &world.run(&["sweep", "--target", disk.name(), "--set", "rw=randwrite"]),
+        2,
+        "--allow-write",
+    );
     assert!(disk.bytes() == before);
 }
 
@@ -211,7 +206,7 @@ fn acceptance_is_one_command_and_guarded_as_prepare_is() {
         text(&world.run(&[&sweep[..], &["--purge", "discard", "--dry-run"]].concat()).stdout);
     assert!(shown.contains("Destroys all data of loop") && shown.contains("verify"), "{shown}");
     assert!(disk.bytes() == before);
-    let found = document(&disk.allowed(&sweep, &["--purge", "discard", "--json"]));
+    let found = printed(&disk.allowed(&sweep, &["--purge", "discard", "--json"]));
     let all = found["measurements"].as_array().unwrap();
     let names: Vec<&str> = all.iter().map(|of| of["name"].as_str().unwrap()).collect();
     assert_eq!((names[0], *names.last().unwrap()), ("discard", "verify"));
@@ -225,13 +220,11 @@ fn a_soak_lasts_as_often_as_it_fits() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 4 * MIB);
     let sweep = ["sweep", "soak", "--target", &disk.device, "--scale", "0.0002", "--for", "720ms"];
-    let found = document(&disk.allowed(&sweep, &["--json"]));
+    let found = printed(&disk.allowed(&sweep, &["--json"]));
     let all = found["measurements"].as_array().unwrap();
     assert_eq!(all.len(), 6, "three points of 120 ms, twice");
     assert!(all.iter().all(|of| of["end"] != "failed"));
-    let output = world.run(&["sweep", "snia-wsat", "--target", &disk.device, "--for", "1h"]);
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("--for"), "{}", text(&output.stderr));
+    says(&world.run(&["sweep", "snia-wsat", "--target", &disk.device, "--for", "1h"]), 2, "--for");
 }
 
 #[test]
@@ -257,7 +250,7 @@ fn a_test_of_snias_prepares_the_drive_where_a_purge_is_asked_for() {
     status(&world.run(&[&sweep[..], &["--purge", "discard"]].concat()), 2);
     assert!(disk.bytes() == before, "it was not allowed");
     let found =
-        document(&disk.allowed(&sweep, &["--purge", "discard", "--set", "size=8m", "--json"]));
+        printed(&disk.allowed(&sweep, &["--purge", "discard", "--set", "size=8m", "--json"]));
     let all = found["measurements"].as_array().unwrap();
     let before: Vec<&str> = all
         .iter()

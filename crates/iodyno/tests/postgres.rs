@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::{World, status, text, tool};
+use crate::common::{World, says, status, text, tool};
 
 /// Four drives, one of them behind a degraded link.
 const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
@@ -198,8 +198,7 @@ fn nodes_push_over_tls_and_one_reads_them_all() {
         let mut command = server.command(&world, &words);
         let pushed = command.arg(server.url(node)).env("NODE_NAME", node).output().unwrap();
         // The exit status is the machine's verdict.
-        status(&pushed, 1);
-        assert!(text(&pushed.stderr).contains("pushed: 1"), "{}", text(&pushed.stderr));
+        says(&pushed, 1, "pushed: 1");
         // Pushed again, the same bytes under the same name are the same row.
         let name = folder.files("shared").into_iter().find(|name| name.starts_with(node)).unwrap();
         let document = std::fs::read_to_string(shared.join(&name)).unwrap();
@@ -216,9 +215,7 @@ fn nodes_push_over_tls_and_one_reads_them_all() {
         );
         // Different bytes are refused.
         keep(&world, &name, "{}", &server.url(node));
-        let refused = server.run(&world, &["runs", "push"]);
-        status(&refused, 4);
-        assert!(text(&refused.stderr).contains("another document"), "{}", text(&refused.stderr));
+        says(&server.run(&world, &["runs", "push"]), 4, "another document");
         let kept = server.admin(
             "fleet",
             &format!("SELECT body::text FROM iodyno.document WHERE owner = '{node}'"),

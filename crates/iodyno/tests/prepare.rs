@@ -3,7 +3,7 @@
 
 use std::process::{Output, Stdio};
 
-use crate::common::{Loop, World, status, text, tool};
+use crate::common::{Loop, World, json, printed, says, status, text, tool};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -34,9 +34,7 @@ fn a_device_is_emptied_and_filled_to_its_last_block() {
         status(&prepare(disk, &["--purge", "discard", "--fill", "1x"]), 0);
         assert!(all_differ(&disk.bytes()));
     }
-    let output = prepare(&disks[0], &["--fill", "2x", "--json"]);
-    status(&output, 0);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = printed(&prepare(&disks[0], &["--fill", "2x", "--json"]));
     assert_eq!(document["plan"]["name"], "prepare");
     let fill = &document["measurements"][0];
     assert_eq!(fill["write"]["bytes"], 16 * MIB);
@@ -62,9 +60,7 @@ fn several_are_filled_at_the_same_time() {
         "--allow-write",
         &words[1],
     ];
-    let output = world.run(&both);
-    status(&output, 0);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = printed(&world.run(&both));
     let phases: Vec<&Value> =
         document["measurements"].as_array().unwrap().iter().map(|of| &of["phase"]).collect();
     assert_eq!((phases.len(), phases[0]), (2, phases[1]));
@@ -147,7 +143,7 @@ fn a_fill_that_is_stopped_is_kept_as_far_as_it_got() {
     tool("kill", &["-INT", &child.id().to_string()]);
     let output = child.wait_with_output().unwrap();
     status(&output, 3);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = json(&output.stdout);
     assert_eq!(document["state"], "interrupted");
     let fill = &document["measurements"][0];
     assert_eq!(fill["end"], "interrupted");
@@ -180,9 +176,7 @@ fn a_fill_that_was_stopped_goes_on() {
     disk.wait_for_writes(10);
     tool("kill", &["-INT", &child.id().to_string()]);
     status(&child.wait_with_output().unwrap(), 3);
-    let output = world.run(&["resume", "--allow-write", &word, "--json"]);
-    status(&output, 0);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = printed(&world.run(&["resume", "--allow-write", &word, "--json"]));
     assert_eq!(document["state"], "done");
     let all = document["measurements"].as_array().unwrap();
     let bytes = |name: &str| -> u64 {
@@ -195,9 +189,7 @@ fn a_fill_that_was_stopped_goes_on() {
     assert_eq!(bytes("fill-rest"), 512);
     assert!(all.len() >= 3 && all_differ(&disk.bytes()));
     // Nothing is left.
-    let output = world.run(&["resume"]);
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("0 of 0 points are left"), "{}", text(&output.stderr));
+    says(&world.run(&["resume"]), 0, "0 of 0 points are left");
 }
 
 #[test]
@@ -209,9 +201,7 @@ fn drives_are_conditioned_in_rounds() {
     let how = ["--fill", "1x", "--condition", "rw=randwrite bs=8k", "--round", "40ms"];
     let on = ["prepare", &disks[0].device, &disks[1].device, "--json"];
     let allowing = ["--allow-write", &words[0], "--allow-write", &words[1]];
-    let output = world.run(&[&on[..], &how, &allowing].concat());
-    status(&output, 0);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = printed(&world.run(&[&on[..], &how, &allowing].concat()));
     let rounds = document["rounds"].as_array().unwrap();
     assert_eq!(rounds.len(), 2, "each drive has a steady state of its own");
     let all = document["measurements"].as_array().unwrap();

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 
 use crate::common::{
-    self, Loop, World, eventually, json, mount_tracefs, status, text, tool, worker_of,
+    self, Loop, World, eventually, json, mount_tracefs, printed, says, status, text, tool,
+    worker_of,
 };
 use iodyno_trace::{Device, Header, Index, Io, Names, Writer};
 
@@ -72,9 +73,7 @@ fn what_is_recorded_is_what_the_device_counted() {
     let [reads, read, writes, written, flushes] = [0, 1, 2, 3, 4].map(|n| after[n] - before[n]);
     assert!(reads >= 300 && writes >= 200 && flushes >= 1, "{after:?}");
 
-    let shown = world.run(&["--json", "show", trace]);
-    status(&shown, 0);
-    let document = json(&shown.stdout);
+    let document = printed(&world.run(&["--json", "show", trace]));
     let operations = document["trace"]["operations"].as_array().unwrap();
     let of = |name: &str| {
         let found = operations.iter().find(|one| one["operation"] == name).unwrap();
@@ -176,7 +175,7 @@ fn damaged_and_cut_traces_are_not_told_as_whole() {
     let log = bursty() + "2000200 /dev/a rea";
     let path = |name: &str| world.path(name).to_str().unwrap().to_owned();
     let (trace, to) = (path("trace"), path("a.iomodel"));
-    let damaged = "1 blocks or lines are damaged: I/Os are missing";
+    let damaged = "1 block or line could not be read: I/Os may be missing";
     let cut = "the recording was cut off";
     for (bytes, ios, words) in
         [(&flipped[..], 200, damaged), (&whole[..third], 200, cut), (log.as_bytes(), 3200, cut)]
@@ -218,8 +217,7 @@ fn what_cannot_be_recorded_or_converted_is_said() {
     let world = World::new();
     let wrong = |arguments: &[&str], words: &str| {
         let output = world.run(arguments);
-        status(&output, 2);
-        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+        says(&output, 2, words);
     };
     wrong(&["record", "nosuchdrive", "--summary"], "no block device");
     wrong(&["record", "../x", "--summary"], "no block device");
@@ -285,9 +283,7 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
         let mut words = vec!["--json".to_owned(), "model".into(), path("a.iotrace")];
         words.extend(["--seed".into(), seed.into()]);
         to.iter().for_each(|name| words.extend(["-o".to_owned(), path(name)]));
-        let output = world.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        status(&output, 0);
-        json(&output.stdout)
+        printed(&world.run(&words.iter().map(String::as_str).collect::<Vec<_>>()))
     };
     let document = make(&["a.iomodel", "a.fio", "a.toml"], "1");
     common::validate(&document, "iodyno.trace-model.1");
@@ -300,9 +296,7 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
 
     // The model is shown as a trace with the same rates and sizes; the same seed gives the same
     // I/Os, another one gives others.
-    let shown = world.run(&["--json", "show", &path("a.iomodel")]);
-    status(&shown, 0);
-    let summary = json(&shown.stdout);
+    let summary = printed(&world.run(&["--json", "show", &path("a.iomodel")]));
     common::validate(&summary, "iodyno.trace-summary.1");
     let counts: Vec<_> = summary["trace"]["operations"]
         .as_array()
@@ -335,9 +329,11 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
     let page = std::fs::read_to_string(path("a.html")).unwrap();
     assert!(page.contains("<figure>") && page.contains("/dev/a"));
 
-    let wrong = world.run(&["model", &path("a.iotrace"), "-o", &path("a.txt")]);
-    status(&wrong, 2);
-    assert!(text(&wrong.stderr).contains("expected .iomodel, .fio or .toml"));
+    says(
+        &world.run(&["model", &path("a.iotrace"), "-o", &path("a.txt")]),
+        2,
+        "expected .iomodel, .fio or .toml",
+    );
     std::fs::write(path("none"), "nothing").unwrap();
     status(&world.run(&["model", &path("none"), "-o", &path("d.iomodel")]), 2);
 }

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-use crate::common::{Loop, World, eventually, json, mount_tracefs, status, text, tool, worker_of};
+use crate::common::{
+    Loop, World, eventually, mount_tracefs, printed, says, status, text, tool, worker_of,
+};
 use iodyno_trace::{Device, Header, Io, Latency, Names, Writer};
 use serde_json::Value;
 
@@ -27,15 +29,14 @@ fn trace(world: &World, rows: &[Row]) -> PathBuf {
 
 fn replay(world: &World, words: &[&str]) -> Output {
     let mut command = world.command();
-    command.current_dir(world.path("")).args(["replay", "trace.csv"]).args(words);
+    command.args(["replay", "trace.csv"]).args(words);
     command.output().unwrap()
 }
 
 /// Replay statistics of the last run.
 fn told(world: &World) -> Value {
-    let output = world.run(&["show", "last", "--json"]);
-    status(&output, 0);
-    json(&output.stdout)["measurements"][0]["account"]["replayed"].clone()
+    printed(&world.run(&["show", "last", "--json"]))["measurements"][0]["account"]["replayed"]
+        .clone()
 }
 
 #[track_caller]
@@ -106,9 +107,7 @@ fn reads_alone_leave_the_file_as_it_is() {
     let precious = vec![7; 64 * MIB as usize];
     std::fs::write(world.path("data"), &precious).unwrap();
     // A file that iodyno did not make is written only with permission.
-    let refused = replay(&world, &["--target", "data"]);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
+    says(&replay(&world, &["--target", "data"]), 2, "--allow-write");
     let of = replayed(&world, &["--target", "data", "--read-only"]);
     assert_eq!(
         (&of["trace"]["ios"]["reads"], &of["trace"]["left_out"]["writes"]),
@@ -144,9 +143,7 @@ fn a_slice_at_another_speed_takes_its_time() {
     let of = replayed(&world, &[&slice[..], &["--speed", "0.5x"]].concat());
     assert!(of["took_ns"].as_u64().unwrap() >= 560_000_000);
     assert_eq!(of["trace"]["speed_percent"], 50);
-    let empty = replay(&world, &["--target", "data", "--from", "9s"]);
-    status(&empty, 2);
-    assert!(text(&empty.stderr).contains("no I/O in this time"), "{}", text(&empty.stderr));
+    says(&replay(&world, &["--target", "data", "--from", "9s"]), 2, "no I/O in this time");
 }
 
 #[test]
@@ -164,9 +161,7 @@ fn a_closed_loop_keeps_pauses_and_waits_for_what_had_completed() {
     status(&both, 2);
     std::fs::write(world.path("trace.csv"), "fio version 3 iolog\n0 d add\n5 d write 0 4096\n")
         .unwrap();
-    let refused = replay(&world, &["--target", "data", "--closed"]);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("no latencies"), "{}", text(&refused.stderr));
+    says(&replay(&world, &["--target", "data", "--closed"]), 2, "no latencies");
     let of = replayed(&world, &["--target", "data"]);
     assert_eq!(of["sizes"][0]["recorded"], Value::Null);
 }
@@ -229,16 +224,12 @@ fn what_is_no_trace_is_refused() {
         ("1538323199,1003027216,16,0,2313\n1538323200,0,16,1,2313\n", "whole seconds"),
     ] {
         std::fs::write(world.path("trace.csv"), content).unwrap();
-        let refused = replay(&world, &["--target", "data"]);
-        status(&refused, 2);
-        assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+        says(&replay(&world, &["--target", "data"]), 2, words);
         assert!(!world.path("data").exists());
     }
     trace(&world, WRITES);
     let here = world.path("").display().to_string();
-    let refused = replay(&world, &["--target", &here]);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("is a directory"), "{}", text(&refused.stderr));
+    says(&replay(&world, &["--target", &here]), 2, "is a directory");
 }
 
 /// Millions of I/Os need no more memory than thousands.
@@ -253,7 +244,7 @@ fn memory_does_not_grow_with_the_trace() {
         });
         std::fs::write(world.path("trace.csv"), log).unwrap();
         let mut command = world.command();
-        command.current_dir(world.path("")).args(["replay", "trace.csv", "--target", "data"]);
+        command.args(["replay", "trace.csv", "--target", "data"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let (worker, mut peak) = (worker_of(child.id()), 0);
         eventually("the end", || {
@@ -278,12 +269,8 @@ fn a_device_is_written_only_where_it_is_named_and_large_enough() {
     let drive = Loop::new(&world, "image", 16 * MIB);
     let device = drive.device.clone();
     trace(&world, WRITES);
-    let too_small = replay(&world, &["--target", &device]);
-    status(&too_small, 2);
-    assert!(text(&too_small.stderr).contains("--scale-addresses"), "{}", text(&too_small.stderr));
-    let refused = replay(&world, &["--target", &device, "--scale-addresses"]);
-    status(&refused, 2);
-    assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
+    says(&replay(&world, &["--target", &device]), 2, "--scale-addresses");
+    says(&replay(&world, &["--target", &device, "--scale-addresses"]), 2, "--allow-write");
     let (before, word) = (drive.bytes(), drive.word());
     assert!(before.iter().all(|byte| *byte == 7));
     let words = ["--target", &device, "--scale-addresses", "--allow-write", &word];

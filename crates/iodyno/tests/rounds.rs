@@ -1,19 +1,15 @@
 //! Tests plans in rounds on real files.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
-use crate::common::{World, status, text};
+use crate::common::{World, json, says, status, text};
 use serde_json::Value;
 
 const PRESETS: [&str; 8] = ["iops", "throughput", "latency", "wsat", "hir", "xsr", "cbw", "dirth"];
 
-fn run(world: &World, arguments: &[&str]) -> Output {
-    world.command().current_dir(world.path("")).args(arguments).output().unwrap()
-}
-
 fn document(world: &World, run_name: &str) -> Value {
-    serde_json::from_slice(&run(world, &["show", run_name, "--json"]).stdout).unwrap()
+    json(&world.run(&["show", run_name, "--json"]).stdout)
 }
 
 /// Writes a plan of two points in rounds and one after them, with the limit `percent`.
@@ -47,7 +43,7 @@ fn presets_say_what_they_take_and_what_comes_before() {
     let world = World::new();
     for preset in PRESETS {
         let preset = format!("snia-{preset}");
-        let output = run(&world, &["sweep", &preset, "--target", "data", "--dry-run"]);
+        let output = world.run(&["sweep", &preset, "--target", "data", "--dry-run"]);
         status(&output, 0);
         let said = text(&output.stdout);
         assert!(
@@ -56,7 +52,7 @@ fn presets_say_what_they_take_and_what_comes_before() {
         );
         assert_eq!(said.contains("until steady"), preset != "snia-xsr", "{said}");
     }
-    let output = run(&world, &["sweep", "snia-iops", "--target", "data", "--dry-run"]);
+    let output = world.run(&["sweep", "snia-iops", "--target", "data", "--dry-run"]);
     let said = text(&output.stdout);
     let words =
         "rounds of 56 points, 56 min each, until steady: 5 to 25 rounds, at most 23 h 20 min";
@@ -65,7 +61,7 @@ fn presets_say_what_they_take_and_what_comes_before() {
     assert_eq!(points.len(), 56, "one round is as the other");
     assert!(points[0].contains("100/0 bs=1m") && points[55].contains("0/100 bs=512"), "{said}");
     let output =
-        run(&world, &["sweep", "snia-iops", "--target", "data", "--scale", "0.1", "--dry-run"]);
+        world.run(&["sweep", "snia-iops", "--target", "data", "--scale", "0.1", "--dry-run"]);
     assert!(text(&output.stdout).contains("6 min each"), "{}", text(&output.stdout));
 }
 
@@ -73,11 +69,11 @@ fn presets_say_what_they_take_and_what_comes_before() {
 fn a_preset_runs_scaled_down() {
     let world = World::new();
     let arguments = ["--target", "data", "--set", "size=16m", "--scale", "0.0005"];
-    let output = run(&world, &[&["sweep", "snia-throughput"], &arguments[..]].concat());
+    let output = world.run(&[&["sweep", "snia-throughput"], &arguments[..]].concat());
     status(&output, 0);
     let table = text(&output.stdout);
     assert!(table.contains("  Steady state on "), "{table}");
-    let all = text(&run(&world, &["show", "-v", "last"]).stdout);
+    let all = text(&world.run(&["show", "-v", "last"]).stdout);
     for word in ["ROUND", "0/100 bandwidth", "(at most 20 %)", "(at most 10 %)", "x (round - "] {
         assert!(all.contains(word), "{word}: {all}");
     }
@@ -99,7 +95,7 @@ fn rounds_end_with_the_steady_state_or_say_that_there_is_none() {
         [(1e6, 2, "reached in round 2 of at most 3"), (1e-9, 3, "NOT REACHED in 3 rounds")]
     {
         plan(&world, percent);
-        let output = run(&world, &["sweep", "mine.toml", "--target", "data"]);
+        let output = world.run(&["sweep", "mine.toml", "--target", "data"]);
         status(&output, 0);
         let said = text(&output.stdout);
         assert!(said.contains(words) && said.contains("After the rounds"), "{said}");
@@ -107,7 +103,7 @@ fn rounds_end_with_the_steady_state_or_say_that_there_is_none() {
         assert_eq!(said.contains("NOT IN STEADY STATE"), rounds == 3, "{said}");
         let found = document(&world, "last");
         assert_eq!(measured(&found), expected(rounds));
-        let shown = text(&run(&world, &["show", "-v", "last"]).stdout);
+        let shown = text(&world.run(&["show", "-v", "last"]).stdout);
         for word in [words, "plan requires: purge it", "unknown: none recorded"] {
             assert!(shown.contains(word), "{word}: {shown}");
         }
@@ -124,7 +120,6 @@ fn a_killed_run_goes_on_in_its_round() {
         let _ = std::fs::remove_file(world.path("data"));
         let mut child = world
             .command()
-            .current_dir(world.path(""))
             .args(["sweep", "mine.toml", "--target", "data", "--name", &name])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -136,13 +131,11 @@ fn a_killed_run_goes_on_in_its_round() {
         child.kill().unwrap();
         child.wait().unwrap();
         // After a kill nothing proves that the file's content is iodyno's.
-        let refused = run(&world, &["resume", &name]);
-        status(&refused, 2);
-        assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
-        status(&run(&world, &["resume", &name, "--allow-write", "data"]), 0);
+        says(&world.run(&["resume", &name]), 2, "--allow-write");
+        status(&world.run(&["resume", &name, "--allow-write", "data"]), 0);
         assert_eq!(measured(&document(&world, &name)), expected(3));
         // Nothing is left: the run is shown again.
-        let output = run(&world, &["resume", &name]);
+        let output = world.run(&["resume", &name]);
         status(&output, 0);
         assert!(text(&output.stdout).contains("NOT REACHED in 3 rounds"));
         assert_eq!(measured(&document(&world, &name)).len(), 7);
@@ -162,7 +155,7 @@ fn what_rounds_cannot_have_is_refused() {
         (&["sweep", "snia-iops", "--target", "data", "--grid", "bs=8k"], "no point `0/100 bs=4k`"),
         (&["sweep", "snia-throughput", "--target", "there"], "--allow-write"),
     ] {
-        let output = run(&world, arguments);
+        let output = world.run(arguments);
         status(&output, 2);
         assert!(text(&output.stderr).contains(words), "{words}: {}", text(&output.stderr));
     }

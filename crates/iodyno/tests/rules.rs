@@ -1,6 +1,6 @@
 //! Tests `rules`: the list, one page, and rules changed since a run.
 
-use crate::common::{World, status, text};
+use crate::common::{World, json, says, status, text};
 use iodyno_store::Store;
 
 #[test]
@@ -19,12 +19,10 @@ fn rules_are_listed_and_one_is_explained() {
     assert!(!page.contains("##") && page.lines().all(|line| line.chars().count() <= 100), "{page}");
 
     let one = world.run(&["rules", "link-degraded", "--json"]);
-    let one: serde_json::Value = serde_json::from_slice(&one.stdout).unwrap();
+    let one = json(&one.stdout);
     assert_eq!(one["schema"], "iodyno.rules/1");
     assert_eq!(one["rules"].as_array().unwrap().len(), 1);
-    let typo = world.run(&["rules", "link-degradet"]);
-    status(&typo, 2);
-    assert!(text(&typo.stderr).contains("'link-degraded'"), "{}", text(&typo.stderr));
+    says(&world.run(&["rules", "link-degradet"]), 2, "'link-degraded'");
 }
 
 #[test]

@@ -4,42 +4,26 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::common::{World, json, status, text};
-
-/// Runs `iodyno run` with these words in this world's folder.
-fn run(world: &World, arguments: &[&str]) -> Output {
-    command(world, arguments).output().unwrap()
-}
+use crate::common::{World, json, printed, status, text};
 
 fn command(world: &World, arguments: &[&str]) -> Command {
     let mut command = world.command();
-    command.current_dir(world.path("")).arg("run").args(arguments);
+    command.arg("run").args(arguments);
     command
 }
 
-/// Expects exit status 2, all of `words` on standard error, and nothing on standard output. Returns
-/// standard error.
+/// Expects that `run` refuses these words, see [`World::refused`].
 #[track_caller]
 fn refused(world: &World, arguments: &[&str], words: &[&str]) -> String {
-    let output = run(world, arguments);
-    status(&output, 2);
-    let message = text(&output.stderr);
-    for word in words {
-        assert!(message.contains(word), "`{word}` is missing in: {message}");
-    }
-    assert!(!message.contains("panicked"), "{message}");
-    assert!(output.stdout.is_empty(), "nothing half done: {}", text(&output.stdout));
-    message
+    world.refused(&[&["run"], arguments].concat(), words)
 }
 
 /// Runs and returns fio's JSON.
 #[track_caller]
 fn document(world: &World, arguments: &[&str]) -> serde_json::Value {
-    let output = run(world, &[arguments, &["--output-format=json"]].concat());
-    status(&output, 0);
-    serde_json::from_slice(&output.stdout).unwrap()
+    printed(&world.jobs(&[arguments, &["--output-format=json"]].concat()))
 }
 
 /// Numbers of I/Os read and written by the first job.
@@ -56,7 +40,7 @@ const SMALL: &str = "[global]\nsize=64k\nbs=4k\nfilename=data\n\n[reads]\nrw=ran
 fn a_job_file_runs_and_is_stored() {
     let world = World::new();
     fs::write(world.path("small.fio"), SMALL).unwrap();
-    let output = run(&world, &["small.fio"]);
+    let output = world.jobs(&["small.fio"]);
     status(&output, 0);
     let out = text(&output.stdout);
     for word in ["DONE", "2 jobs", "reads", "again", "4 KiB", "IOPS", "MAX"] {
@@ -68,7 +52,7 @@ fn a_job_file_runs_and_is_stored() {
         assert!(text(&shown.stdout).contains(word), "{}", text(&shown.stdout));
     }
     let runs = world.run(&["runs", "--json"]);
-    let runs: serde_json::Value = serde_json::from_slice(&runs.stdout).unwrap();
+    let runs = json(&runs.stdout);
     assert_eq!(runs["runs"].as_array().unwrap().len(), 1);
 }
 
@@ -109,16 +93,16 @@ fn name_opens_a_job_and_section_selects_one() {
 fn nothing_is_done_where_it_is_only_looked_at() {
     let world = World::new();
     fs::write(world.path("small.fio"), SMALL).unwrap();
-    let output = run(&world, &["--parse-only", "small.fio"]);
+    let output = world.jobs(&["--parse-only", "small.fio"]);
     status(&output, 0);
-    let shown = run(&world, &["--showcmd", "small.fio"]);
+    let shown = world.jobs(&["--showcmd", "small.fio"]);
     status(&shown, 0);
     let shown = text(&shown.stdout);
     assert!(shown.contains("--name=reads") && shown.contains("--rw=randread"), "{shown}");
     assert!(!world.path("data").exists() && !world.path("store.sqlite").exists());
     // The shown command line has the same meaning.
     let words: Vec<&str> = shown.split_whitespace().skip_while(|w| !w.starts_with("--")).collect();
-    let output = run(&world, &[&["--parse-only"], &words[..]].concat());
+    let output = world.jobs(&[&["--parse-only"], &words[..]].concat());
     status(&output, 0);
 
     refused(&world, &["--readonly", "--name=w", "--rw=write", "--size=4k"], &["w", "--readonly"]);
@@ -130,10 +114,10 @@ fn own_options_stand_anywhere_among_those_of_jobs() {
     let world = World::new();
     let line =
         "--name=t --run-name mine --rw=read -q --size=64k --json --filename=data --store=other";
-    let output = run(&world, &line.split(' ').collect::<Vec<_>>());
+    let output = world.jobs(&line.split(' ').collect::<Vec<_>>());
     status(&output, 0);
     assert_eq!(text(&output.stderr), "", "quiet");
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = json(&output.stdout);
     assert_eq!((&document["schema"], &document["name"]), (&"iodyno.run/2".into(), &"mine".into()));
     assert!(world.path("other").exists());
 }
@@ -148,9 +132,7 @@ fn a_job_file_comes_from_standard_input() {
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all(SMALL.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    status(&output, 0);
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = printed(&child.wait_with_output().unwrap());
     assert_eq!(document["jobs"][0]["read"]["total_ios"], 16);
 }
 
@@ -159,7 +141,7 @@ fn outputs_have_the_shapes_of_fio() {
     let world = World::new();
     let job = ["--name=t", "--rw=read", "--bs=4k", "--size=64k", "--filename=data"];
     let with = |more: &[&str]| {
-        let output = run(&world, &[&job[..], more].concat());
+        let output = world.jobs(&[&job[..], more].concat());
         status(&output, 0);
         text(&output.stdout)
     };
@@ -197,7 +179,7 @@ fn fio_runs_the_engine_that_was_asked_for() {
     let world = World::new();
     let words = "--name=t --rw=randwrite --size=64k --filename=data --ioengine=posixaio \
                  --iodepth=4 --mem=mmap --generator fio";
-    let output = run(&world, &words.split_whitespace().collect::<Vec<_>>());
+    let output = world.jobs(&words.split_whitespace().collect::<Vec<_>>());
     status(&output, 0);
     let said = text(&output.stdout);
     assert!(said.contains("DONE  1 job on "), "{said}");
@@ -343,7 +325,7 @@ fn commands_run_only_where_they_are_allowed() {
     ];
     refused(&world, &job, &["exec_prerun", "--allow-exec"]);
     assert!(!world.path("data").exists());
-    status(&run(&world, &[&job[..], &["--allow-exec"]].concat()), 0);
+    status(&world.jobs(&[&job[..], &["--allow-exec"]].concat()), 0);
     assert_eq!(fs::read_to_string(world.path("t.prerun.txt")).unwrap(), "a b|c");
     assert!(world.path("after").exists());
     for (command, told) in [("false", "t.prerun.txt"), ("echo 3 > x", "sh -c"), ("/none", "/none")]
@@ -403,16 +385,14 @@ fn what_a_steady_state_was_judged_by_is_stored_and_printed() {
     let world = World::new();
     let job = "--name=a --filename=data --size=64k --rw=randread --time_based --runtime=9 \
                --ss=iops:99% --ss_dur=2 --ss_interval=1";
-    let printed = document(&world, &job.split_whitespace().collect::<Vec<_>>());
-    let output = world.run(&["show", "last", "--json"]);
-    status(&output, 0);
-    let stored = json(&output.stdout);
+    let shown = document(&world, &job.split_whitespace().collect::<Vec<_>>());
+    let stored = printed(&world.run(&["show", "last", "--json"]));
     let samples = stored["measurements"][0]["account"]["steadystate_samples"].as_array().unwrap();
     let iops = |sample: &serde_json::Value| {
         (sample["ios"].as_f64().unwrap() * 1e9 / sample["duration_ns"].as_f64().unwrap()) as u64
     };
     let iops: Vec<u64> = samples.iter().map(iops).collect();
-    assert_eq!(printed["jobs"][0]["steadystate"]["data"]["iops"], serde_json::json!(iops));
+    assert_eq!(shown["jobs"][0]["steadystate"]["data"]["iops"], serde_json::json!(iops));
     assert_eq!(iops.len(), 2);
 }
 
@@ -427,7 +407,7 @@ fn a_full_disk() {
     refused(&world, &[&job[..], &["--size=64m"]].concat(), &["64 MiB", "free", "size"]);
     assert_eq!(world.files("full"), ["lost+found"]);
     // A lack of space found during the run ends the job, and its results are kept.
-    let output = run(&world, &[&job[..], &["--size=64m", "--fallocate=none"]].concat());
+    let output = world.jobs(&[&job[..], &["--size=64m", "--fallocate=none"]].concat());
     status(&output, 3);
     let out = text(&output.stdout);
     assert!(out.contains("ENOSPC") && out.contains("Free some space"), "{out}");
@@ -436,7 +416,7 @@ fn a_full_disk() {
     assert!(!out.contains("replace the drive") && !long.contains("replace the drive"), "{out}");
     fs::remove_file(format!("{}/data", mounted.0)).unwrap();
     // A job meant to fill the device then ends normally.
-    let output = run(&world, &[&job[..], &["--fill_device=1"]].concat());
+    let output = world.jobs(&[&job[..], &["--fill_device=1"]].concat());
     status(&output, 0);
 }
 

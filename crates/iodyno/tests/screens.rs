@@ -96,7 +96,6 @@ fn scale(value: &mut serde_json::Value, times: f64) {
 fn shown(world: &World, words: &[&str], width: usize, locale: &str, color: &str) -> (String, i32) {
     let output = world
         .command()
-        .current_dir(world.path("."))
         .args(words)
         .args(["--color", color])
         .env("COLUMNS", width.to_string())

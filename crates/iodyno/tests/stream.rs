@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::common::{self, Loop, World, json, status, text, tool, worker_of};
+use crate::common::{self, Loop, World, json, says, status, text, tool, worker_of};
 use serde_json::Value;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
@@ -104,7 +104,7 @@ fn streamed(world: &World, words: &str) -> Vec<u8> {
     let path = world.path("stream.ndjson");
     let mut command = world.command();
     let words = words.split_ascii_whitespace();
-    command.current_dir(world.path("")).args(words).arg("--stream").arg(&path);
+    command.args(words).arg("--stream").arg(&path);
     status(&command.output().unwrap(), 0);
     std::fs::read(path).unwrap()
 }
@@ -172,7 +172,6 @@ fn a_process_that_stood_still_lost_a_lapse() {
     let path = world.path("stream.ndjson");
     let iodyno = world
         .command()
-        .current_dir(world.path(""))
         .args("run --name=t --filename=data --rw=randread --ioengine=psync --time_based".split(' '))
         .args(["--runtime=3", "--stream", "stream.ndjson"])
         .stdout(Stdio::null())
@@ -200,7 +199,7 @@ fn standard_output_is_the_stream_alone() {
     world.sparse("data", 1 << 20);
     let run = |words: &str| {
         let words = words.split_ascii_whitespace();
-        world.command().current_dir(world.path("")).args(words).output().unwrap()
+        world.command().args(words).output().unwrap()
     };
     let output = run(&format!("{JOB} --stream -"));
     status(&output, 0);
@@ -227,7 +226,7 @@ fn readers_that_go_away_or_never_come_do_not_matter() {
     world.sparse("data", 1 << 20);
     let begun = |stream: &str| {
         let mut command = world.command();
-        command.current_dir(world.path("")).args(JOB.split_ascii_whitespace());
+        command.args(JOB.split_ascii_whitespace());
         command.args(["--stream", stream]).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
     };
@@ -236,9 +235,7 @@ fn readers_that_go_away_or_never_come_do_not_matter() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("run_start"));
     drop(lines);
-    let output = child.wait_with_output().unwrap();
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("--stream -: incomplete"), "{}", text(&output.stderr));
+    says(&child.wait_with_output().unwrap(), 0, "--stream -: incomplete");
     // A FIFO that is never opened for reading.
     tool("mkfifo", &[world.path("fifo").to_str().unwrap()]);
     let output = begun("fifo").wait_with_output().unwrap();
@@ -250,9 +247,7 @@ fn readers_that_go_away_or_never_come_do_not_matter() {
     let listener = UnixListener::bind(world.path("socket")).unwrap();
     let child = begun("unix:socket");
     drop(listener.accept().unwrap());
-    let output = child.wait_with_output().unwrap();
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("unix:socket: incomplete"), "{}", text(&output.stderr));
+    says(&child.wait_with_output().unwrap(), 0, "unix:socket: incomplete");
     let child = begun("unix:socket");
     let (mut socket, mut stream) = (listener.accept().unwrap().0, Vec::new());
     std::io::copy(&mut socket, &mut stream).unwrap();
@@ -271,7 +266,7 @@ fn a_stream_goes_to_files_as_other_outputs_do() {
     symlink("there", world.path("link")).unwrap();
     let to = |stream: &str| {
         let mut command = world.command();
-        command.current_dir(world.path("")).args(JOB.split_ascii_whitespace());
+        command.args(JOB.split_ascii_whitespace());
         command.args(["--stream", stream]).output().unwrap()
     };
     status(&to("link"), 0);
@@ -302,7 +297,6 @@ fn a_reader_that_takes_nothing_is_left_behind() {
     let listener = UnixListener::bind(world.path("socket")).unwrap();
     let child = world
         .command()
-        .current_dir(world.path(""))
         .arg("check")
         .args(&drives)
         .args(["--generator", "simulated", "--stream", "unix:socket"])
@@ -312,8 +306,7 @@ fn a_reader_that_takes_nothing_is_left_behind() {
         .unwrap();
     let mut socket = listener.accept().unwrap().0;
     let output = child.wait_with_output().unwrap();
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("the reader is too slow"), "{}", text(&output.stderr));
+    says(&output, 0, "the reader is too slow");
     assert!(text(&output.stdout).contains("drive33"), "the results are as ever");
     // The part that was sent consists of whole lines, except for the last.
     let mut taken = Vec::new();

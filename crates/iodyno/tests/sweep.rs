@@ -2,20 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-use crate::common::{World, status, text};
+use crate::common::{World, json, says, status, text};
 use serde_json::Value;
-
-fn command(world: &World, arguments: &[&str]) -> Command {
-    let mut command = world.command();
-    command.current_dir(world.path("")).args(arguments);
-    command
-}
-
-fn run(world: &World, arguments: &[&str]) -> Output {
-    command(world, arguments).output().unwrap()
-}
 
 fn write(world: &World, name: &str, text: &str) {
     std::fs::write(world.path(name), text).unwrap();
@@ -42,8 +32,8 @@ const GRID: [&str; 15] = [
 
 /// (name, end reason) of all measurements of the run.
 fn measured(world: &World, selector: &str) -> Vec<(String, String)> {
-    let output = run(world, &["show", selector, "--json"]);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = world.run(&["show", selector, "--json"]);
+    let document = json(&output.stdout);
     let word = |of: &Value| of.as_str().unwrap().to_owned();
     let all = document["measurements"].as_array().unwrap().iter();
     all.map(|of| (word(&of["name"]), word(&of["end"]))).collect()
@@ -57,13 +47,13 @@ fn names(all: &[(String, String)]) -> BTreeSet<&str> {
 fn loads_that_would_write_what_is_there_are_refused_as_a_whole() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7; 1 << 20]).unwrap();
-    let output = run(&world, &["sweep", "headroom", "--target", "data", "--max-time", "100ms"]);
+    let output = world.run(&["sweep", "headroom", "--target", "data", "--max-time", "100ms"]);
     status(&output, 2);
     let error = text(&output.stderr);
     assert!(error.contains("it writes data") && error.contains("--allow-write"), "{error}");
     assert_eq!(std::fs::read(world.path("data")).unwrap(), vec![7; 1 << 20]);
     let output =
-        run(&world, &["sweep", "headroom", "--target", "new", "--set", "size=1m", "--dry-run"]);
+        world.run(&["sweep", "headroom", "--target", "new", "--set", "size=1m", "--dry-run"]);
     status(&output, 0);
     let shown = text(&output.stdout);
     assert!(shown.contains("up to 58 loads of both, at most 30 min"), "{shown}");
@@ -73,19 +63,19 @@ fn loads_that_would_write_what_is_there_are_refused_as_a_whole() {
 #[test]
 fn presets_are_listed_and_shown_without_a_byte_read() {
     let world = World::new();
-    let output = run(&world, &["sweep", "--list"]);
+    let output = world.run(&["sweep", "--list"]);
     status(&output, 0);
     let list = text(&output.stdout);
     assert!(list.contains("check ") && list.contains("(iodyno check)"), "{list}");
     for preset in ["blocksize", "depth-grid", "limits", "database", "file-layout", "trim-effect"] {
         assert!(list.contains(preset), "{list}");
         let output =
-            run(&world, &["sweep", preset, "--target", "data", "--set", "size=1m", "--dry-run"]);
+            world.run(&["sweep", preset, "--target", "data", "--set", "size=1m", "--dry-run"]);
         status(&output, 0);
         assert!(text(&output.stdout).contains(" points"), "{}", text(&output.stdout));
     }
     assert!(!world.path("data").exists());
-    let output = run(&world, &["sweep", "depth-grid", "--target", "data", "--dry-run"]);
+    let output = world.run(&["sweep", "depth-grid", "--target", "data", "--dry-run"]);
     let shown = text(&output.stdout);
     assert!(shown.contains("depth-grid: 196 points, at most 3 h 16 min"), "{shown}");
     let first: Vec<&str> = shown.lines().filter(|line| line.contains("rw=")).take(2).collect();
@@ -96,12 +86,12 @@ fn presets_are_listed_and_shown_without_a_byte_read() {
 #[test]
 fn every_point_of_a_grid_is_measured_once() {
     let world = World::new();
-    let output = run(&world, &GRID);
+    let output = world.run(&GRID);
     status(&output, 0);
     let table = text(&output.stdout);
     assert!(table.starts_with("DONE  6 points on ") && table.contains(": most "), "{table}");
     assert!(table.contains("rw \\ iodepth") || table.contains("iodepth \\ rw"), "{table}");
-    let table = text(&run(&world, &["show", "-v", "last"]).stdout);
+    let table = text(&world.run(&["show", "-v", "last"]).stdout);
     let all = measured(&world, "last");
     assert_eq!((all.len(), names(&all).len()), (6, 6));
     for rw in ["randread", "randwrite"] {
@@ -115,10 +105,11 @@ fn every_point_of_a_grid_is_measured_once() {
 #[test]
 fn what_follows_from_a_sweep_is_shown_from_any_directory() {
     let world = World::new();
-    status(&run(&world, &GRID), 0);
+    status(&world.run(&GRID), 0);
     let knees = |at: &str| {
-        let output = command(&world, &["show", "last", "--json"]).current_dir(at).output().unwrap();
-        let mut document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let output =
+            world.command().args(&["show", "last", "--json"]).current_dir(at).output().unwrap();
+        let mut document = json(&output.stdout);
         document["outlook"]["knees"].take().as_array().unwrap().len()
     };
     let here = knees(world.path("").to_str().unwrap());
@@ -147,20 +138,20 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
     "#;
     let world = World::new();
     write(&world, "small.toml", PLAN);
-    status(&run(&world, &["sweep", "small.toml", "--target", "data"]), 0);
-    let all = text(&run(&world, &["show", "-v", "last"]).stdout);
+    status(&world.run(&["sweep", "small.toml", "--target", "data"]), 0);
+    let all = text(&world.run(&["show", "-v", "last"]).stdout);
     let is_heading = |line: &&str| line.starts_with("NAME ") && line.contains(" P99");
     let mut rows = all.lines().skip_while(|line| !is_heading(line));
     assert!(rows.next().is_some(), "a row for each measurement: {all}");
     assert!(rows.take_while(|row| !row.is_empty()).any(|row| row.contains(" reads/s ")), "{all}");
     let job = ["run", "--name=a", "--rw=read", "--bs=4k", "--filename=data"];
-    status(&run(&world, &job), 0);
-    let explained = text(&run(&world, &["explain", "last"]).stdout);
+    status(&world.run(&job), 0);
+    let explained = text(&world.run(&["explain", "last"]).stdout);
     let line = explained.lines().find(|line| line.contains("(sweep headroom, "));
     assert!(line.is_some_and(|line| line.contains("read p99 ")), "{explained}");
-    let all = text(&run(&world, &["explain", "-v", "last"]).stdout);
+    let all = text(&world.run(&["explain", "-v", "last"]).stdout);
     assert!(all.contains("(sweep headroom, "), "{all}");
-    let json = text(&run(&world, &["explain", "--json", "last"]).stdout);
+    let json = text(&world.run(&["explain", "--json", "last"]).stdout);
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     let earlier = &document["earlier_headroom"];
     assert!(earlier[0]["target"].is_string() && earlier[0]["run"].is_string(), "{earlier}");
@@ -171,15 +162,11 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
 fn existing_targets_are_only_read() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
-    let output = run(&world, &GRID);
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("3 that write are skipped"), "{}", text(&output.stderr));
+    says(&world.run(&GRID), 0, "3 that write are skipped");
     assert!(measured(&world, "last").iter().all(|(name, _)| name.contains("randread")));
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
     let writes = ["sweep", "--target", "data", "--set", "rw=write"];
-    let output = run(&world, &writes);
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("--allow-write"), "{}", text(&output.stderr));
+    says(&world.run(&writes), 2, "--allow-write");
 }
 
 #[test]
@@ -187,15 +174,15 @@ fn runs_that_cannot_be_resumed_are_reported() {
     let world = World::new();
     kill_after(&world, 1, "killed");
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
-    let output = run(&world, &["resume", "killed"]);
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("3 that write are skipped"), "{}", text(&output.stderr));
+    says(&world.run(&["resume", "killed"]), 0, "3 that write are skipped");
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
 }
 
 /// Kills a sweep after it has reported `points` points.
 fn kill_after(world: &World, points: usize, name: &str) {
-    let mut child = command(world, &[&GRID[..], &["--name", name]].concat())
+    let mut child = world
+        .command()
+        .args([&GRID[..], &["--name", name]].concat())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -221,7 +208,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
         let before = measured(&world, &name);
         assert!(before.len() >= points, "{before:?}");
         // It may have been writing when killed, which leaves the file in any state.
-        let output = run(&world, &["resume", &name, "--allow-write", "data"]);
+        let output = world.run(&["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
         let left = format!("{} of 6 points are left", 6 - before.len());
         assert!(text(&output.stderr).contains(&left), "{}", text(&output.stderr));
@@ -229,7 +216,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
         assert_eq!(all[..before.len()], before, "what was measured stays");
         assert_eq!((all.len(), names(&all).len()), (6, 6));
         // Nothing is left: the run is shown again.
-        let output = run(&world, &["resume", &name, "--allow-write", "data"]);
+        let output = world.run(&["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
         assert_eq!(measured(&world, &name).len(), 6);
     }
@@ -239,16 +226,16 @@ fn a_killed_sweep_goes_on_where_it_was() {
 fn a_run_that_lacks_nothing_is_finished() {
     let world = World::new();
     let sweep = [&GRID[..], &["--name", "whole", "--set", "runtime=1"]].concat();
-    let output = run(&world, &sweep);
+    let output = world.run(&sweep);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
-    let exported = run(&world, &["runs", "export", "whole"]);
-    let mut document: Value = serde_json::from_slice(&exported.stdout).unwrap();
+    let exported = world.run(&["runs", "export", "whole"]);
+    let mut document = json(&exported.stdout);
     // Stopped after its last point.
     document["state"] = "interrupted".into();
     write(&world, "stopped.json", &document.to_string());
     let other = world.path("other.sqlite");
     let other = ["--store", other.to_str().unwrap()];
-    let there = |words: &[&str]| run(&world, &[&other[..], words].concat());
+    let there = |words: &[&str]| world.run(&[&other[..], words].concat());
     there(&["import", "stopped.json"]);
     let state = || -> Value {
         let shown = there(&["show", "whole", "--json"]);
@@ -265,15 +252,15 @@ fn a_sweep_goes_on_where_it_began_whatever_was_measured_since() {
     let world = World::new();
     kill_after(&world, 1, "killed");
     let other = ["run", "--name=r", "--rw=read", "--size=64k", "--filename=other"];
-    status(&run(&world, &other), 0);
+    status(&world.run(&other), 0);
     let elsewhere = world.directory("elsewhere");
     std::fs::write(elsewhere.join("data"), vec![1; 1 << 20]).unwrap();
-    let output = world.command().current_dir(&elsewhere).arg("resume").output().unwrap();
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("use the same directory"));
-    let output = run(&world, &["resume"]);
-    status(&output, 0);
-    assert!(text(&output.stderr).contains("killed: "), "{}", text(&output.stderr));
+    says(
+        &world.command().current_dir(&elsewhere).arg("resume").output().unwrap(),
+        2,
+        "use the same directory",
+    );
+    says(&world.run(&["resume"]), 0, "killed: ");
     assert_eq!(names(&measured(&world, "killed")).len(), 6);
 }
 
@@ -289,7 +276,7 @@ fn plans_and_files_of_bench_fio_are_read() {
          [[step]]\nname = \"reads\"\njob = { rw = \"randread\" }\n\
          [[step]]\nname = \"once\"\nuntil = \"done\"\njob = { rw = \"read\", bs = \"64k\" }\n",
     );
-    let output = run(&world, &["sweep", "mine.toml"]);
+    let output = world.run(&["sweep", "mine.toml"]);
     status(&output, 0);
     let all = measured(&world, "last");
     let count = |name: &str| all.iter().filter(|(one, _)| one == name).count();
@@ -301,7 +288,7 @@ fn plans_and_files_of_bench_fio_are_read() {
         "[benchfio]\ntarget = data\ntype = file\nmode = randread\niodepth = 1,2\nnumjobs = 1\n\
          size = 1m\nruntime = 1\noutput = x\n",
     );
-    let output = run(&world, &["sweep", "b.ini", "--max-time", "200ms"]);
+    let output = world.run(&["sweep", "b.ini", "--max-time", "200ms"]);
     status(&output, 0);
     assert_eq!(measured(&world, "last").len(), 2);
 }
@@ -323,7 +310,7 @@ fn mistakes_are_named() {
         (&["resume", "nothing"], "nothing"),
     ];
     for (arguments, words) in cases {
-        let output = run(&world, arguments);
+        let output = world.run(arguments);
         status(&output, 2);
         let said = text(&output.stderr);
         assert!(said.contains(words) && !said.contains("panicked"), "{arguments:?}: {said}");
@@ -340,39 +327,37 @@ fn a_plan_says_who_makes_the_load_and_a_run_goes_on_with_it() {
          [stop]\nmin_time = \"1s\"\nmax_time = \"2s\"\n[grid]\niodepth = [1, 2]\n",
     );
     let said = |more: &[&str]| {
-        let output = run(&world, &[&["sweep", "fio.toml", "--dry-run"], more].concat());
+        let output = world.run(&[&["sweep", "fio.toml", "--dry-run"], more].concat());
         status(&output, 0);
         text(&output.stdout)
     };
     assert!(said(&[]).contains("2 points, 4 s: 2 s each, by fio"), "{}", said(&[]));
     let native = said(&["--generator", "native"]);
     assert!(native.contains("known within 2 %, but 2 s at the longest"), "{native}");
-    status(&run(&world, &GRID), 0);
-    let output = run(&world, &["resume", "--generator", "fio"]);
-    status(&output, 2);
-    assert!(text(&output.stderr).contains("that it began with"), "{}", text(&output.stderr));
-    status(&run(&world, &["resume", "--generator", "native"]), 0);
+    status(&world.run(&GRID), 0);
+    says(&world.run(&["resume", "--generator", "fio"]), 2, "that it began with");
+    status(&world.run(&["resume", "--generator", "native"]), 0);
 }
 
 #[test]
 fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     let world = World::new();
     let arguments = [&GRID[..], &["--adaptive", "--p99-bound", "1s", "--precision", "40"]].concat();
-    status(&run(&world, &arguments), 0);
-    let output = run(&world, &["show", "last", "--json"]);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    status(&world.run(&arguments), 0);
+    let output = world.run(&["show", "last", "--json"]);
+    let document = json(&output.stdout);
     let outlook = &document["outlook"];
     let count = |of: &Value| of.as_array().unwrap().len();
     assert_eq!(count(&document["measurements"]) + count(&outlook["predictions"]), 6);
     assert_eq!(count(&outlook["knees"]), 2, "one for each pattern");
     assert_eq!(outlook["knees"][0]["p99_bound_ns"], 1_000_000_000_u64);
-    let output = run(&world, &["resume"]);
+    let output = world.run(&["resume"]);
     status(&output, 0);
     let shown = text(&output.stdout);
     assert!(shown.contains("rw=randread data: "), "{shown}");
     // Page and figure agree.
-    status(&run(&world, &["report", "last", "-o", "page.html"]), 0);
-    status(&run(&world, &["plot", "last", "--figure", "depth", "-o", "depth.svg"]), 0);
+    status(&world.run(&["report", "last", "-o", "page.html"]), 0);
+    status(&world.run(&["plot", "last", "--figure", "depth", "-o", "depth.svg"]), 0);
     let read = |name: &str| std::fs::read_to_string(world.path(name)).unwrap();
     let (page, figure) = (read("page.html"), read("depth.svg"));
     let (_, embedded) = page.split_once("id=\"document\">").unwrap();
@@ -382,7 +367,7 @@ fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     let is_any = count(&outlook["predictions"]) > 0;
     assert_eq!(page.contains("<h3>Predicted, not measured</h3>"), is_any);
     assert_eq!(figure.contains("hollow: predicted, not measured"), is_any);
-    let output = run(&world, &[&GRID[..], &["--adaptive", "--repeat", "2"]].concat());
+    let output = world.run(&[&GRID[..], &["--adaptive", "--repeat", "2"]].concat());
     status(&output, 2);
 }
 
@@ -397,16 +382,16 @@ fn a_copy_of_the_plan_of_check_is_a_plan() {
         std::fs::write(world.path(name), vec![7; 1 << 20]).unwrap();
     }
     let of_files = ["sweep", "mine.toml", "--target", "a", "--target", "b"];
-    let dry = run(&world, &[&of_files[..], &["--dry-run"]].concat());
+    let dry = world.run(&[&of_files[..], &["--dry-run"]].concat());
     let told = text(&dry.stdout);
     assert!(told.contains("6 points") && told.contains("on all at once"), "{told}");
-    let output = run(&world, &of_files);
+    let output = world.run(&of_files);
     status(&output, 0);
     let all = measured(&world, "last");
     let steps = ["seq-read", "rand-read", "latency"];
     let expected: Vec<&str> = steps.repeat(3);
     assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), expected);
-    let resumed = run(&world, &["resume", "last"]);
+    let resumed = world.run(&["resume", "last"]);
     let told = text(&resumed.stderr);
     assert!(!resumed.status.success() && told.contains("can be resumed"), "{told}");
 }

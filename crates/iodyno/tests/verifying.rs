@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use crate::common::{Loop, World, json, status, text};
+use crate::common::{Loop, World, json, says, status, text};
 
 /// A file of 64 blocks; unwritten ones hold zeros.
 const JOB: &str = "--name=a/b --filesize=256k --bs=4k --verify=crc32c --output-format=json";
@@ -48,9 +48,11 @@ fn another_run_verifies_as_far_as_was_written() {
         status(&read, 1);
         // The state file is damaged, then missing.
         fs::write(&state, "nonsense").unwrap();
-        let read = fio(&world, &format!("--rw={reads} --verify_state_load=1"));
-        status(&read, 1);
-        assert!(text(&read.stderr).contains("verify_state_load: "), "{}", text(&read.stderr));
+        says(
+            &fio(&world, &format!("--rw={reads} --verify_state_load=1")),
+            1,
+            "verify_state_load: ",
+        );
         fs::remove_file(&state).unwrap();
         status(&fio(&world, &format!("--rw={reads} --verify_state_load=1")), 1);
     }
@@ -101,9 +103,7 @@ fn a_lost_write_of_another_run_is_found_by_its_number() {
             let lost = blocks().find(differs).unwrap().0;
             second[lost * 4096..][..4096].copy_from_slice(&first[lost * 4096..][..4096]);
             fs::write(&data, &second).unwrap();
-            let output = fio(&world, &verify);
-            status(&output, 1);
-            assert!(text(&output.stderr).contains("a lost write"), "{}", text(&output.stderr));
+            says(&fio(&world, &verify), 1, "a lost write");
             ios(&fio(&world, &format!("{job} --verify_only")));
         }
     }

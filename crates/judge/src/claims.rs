@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::contract::{CONTRACT, ContractError, contract};
 use crate::file_error::FileError;
-use crate::place::capacities;
+use crate::place::{capacities, names};
 
 /// Built-in data sheets, with their file names.
 const BUILTIN: [(&str, &str); 9] = [
@@ -45,6 +45,8 @@ pub struct ClaimBook {
 struct Entry {
     claim: Claim,
     patterns: Vec<Regex>,
+    /// The only drive it is for, by a name or its serial number.
+    only: Option<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -86,15 +88,20 @@ impl ClaimBook {
         Ok(())
     }
 
-    /// Adds a cloud volume as ordered: `gp3,6000iops,500MB/s`.
+    /// Adds a cloud volume as ordered: `gp3,6000iops,500MB/s`; with the name of a drive for that one
+    /// alone: `nvme1=io2,16000iops`.
     ///
     /// # Errors
     /// Unknown type, or figures that it does not offer.
     pub fn add_volume(&mut self, stated: &str) -> Result<(), ContractError> {
-        let claim = contract(stated)?;
+        let (only, order) = match stated.split_once('=') {
+            Some((name, order)) => (Some(name.trim().trim_start_matches("/dev/").into()), order),
+            None => (None, stated),
+        };
+        let claim = contract(order)?;
         // A test compiles the pattern of each type.
         let patterns = claim.patterns.iter().filter_map(|one| Regex::new(one).ok()).collect();
-        self.added.insert(0, Entry { claim, patterns });
+        self.added.insert(0, Entry { claim, patterns, only });
         Ok(())
     }
 
@@ -102,7 +109,8 @@ impl ClaimBook {
     pub fn volumes_not_of(&self, host: &Host) -> Vec<&str> {
         let is_of = |entry: &Entry, drive: &Drive| {
             let model = drive.model.get();
-            model.is_some_and(|model| entry.patterns.iter().any(|one| one.is_match(model.trim())))
+            let is_model = |model: &String| entry.patterns.iter().any(|p| p.is_match(model.trim()));
+            model.is_some_and(is_model) && (entry.only.is_none() || entry.is_only_for(drive))
         };
         let stated = self.added.iter().filter(|entry| entry.claim.source_kind == CONTRACT);
         stated
@@ -122,6 +130,14 @@ impl ClaimBook {
         best(&self.added).map(|index| &self.added[index].claim).or_else(|| {
             best(self.builtin_entries()).map(|index| &self.builtin_entries()[index].claim)
         })
+    }
+
+    /// Returns the volume that was stated for this very drive.
+    fn stated_for(&self, drive: &Drive) -> Option<&Claim> {
+        let model = drive.model.get()?.trim();
+        let is_model = |entry: &Entry| entry.patterns.iter().any(|one| one.is_match(model));
+        let found = self.added.iter().find(|entry| entry.is_only_for(drive) && is_model(entry));
+        found.map(|entry| &entry.claim)
     }
 
     /// Returns the claim for a drive that the user names: by model string, by its name on the data
@@ -169,6 +185,12 @@ impl ClaimBook {
 }
 
 impl Entry {
+    fn is_only_for(&self, drive: &Drive) -> bool {
+        let serial = drive.serial.get().map(|serial| serial.trim());
+        let is_it = |only| names(drive).contains(&only) || serial == Some(only);
+        self.only.as_deref().is_some_and(is_it)
+    }
+
     fn fits(&self, model: &str, capacity: Bytes) -> bool {
         let capacity_fits = self.claim.capacity_gb.is_none_or(|gb| {
             let stated = gb as f64 * 1e9;
@@ -176,7 +198,7 @@ impl Entry {
         });
         let is_model = self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
             || self.claim.model.eq_ignore_ascii_case(model.trim());
-        capacity_fits && is_model
+        self.only.is_none() && capacity_fits && is_model
     }
 
     /// Counts the words of this entry's name that `name`, which includes the capacity, lacks; 0 if
@@ -253,7 +275,7 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
                 })
             })
             .collect();
-        Ok(Entry { patterns: compiled?, claim })
+        Ok(Entry { patterns: compiled?, claim, only: None })
     };
     file.drive.into_iter().map(entry).collect()
 }
@@ -261,7 +283,9 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
 /// Returns the claim for a drive; for a virtual disk, the contract given by the user.
 pub fn claim_of<'a>(claims: &'a ClaimBook, drive: &Drive) -> Option<&'a Claim> {
     let model = drive.model.get()?;
-    let found = capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity));
+    let by_model =
+        || capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity));
+    let found = claims.stated_for(drive).or_else(by_model);
     found.filter(|claim| drive.virtual_disk.is_none() || claim.source_kind == CONTRACT)
 }
 

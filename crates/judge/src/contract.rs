@@ -186,6 +186,24 @@ mod tests {
     }
 
     #[test]
+    fn a_contract_with_a_name_is_of_that_drive_alone() {
+        let bench = Bench::new(2).host(|host| {
+            for drive in &mut host.drives {
+                drive.model = known("Amazon Elastic Block Store".into());
+                drive.virtual_disk = Some("an Amazon EBS volume".into());
+            }
+        });
+        let (record, mut book) = (bench.record(), ClaimBook::builtin());
+        book.add_volume("nvme1=io2,16000iops,1000MB/s").unwrap();
+        let host = record.host().unwrap();
+        let rates = host.drives.iter().map(|drive| claim_of(&book, drive)?.rand_read_iops);
+        assert_eq!(rates.collect::<Vec<_>>(), [None, Some(16_000.0)]);
+        assert_eq!(book.volumes_not_of(host), [""; 0]);
+        book.add_volume("nvme7=gp3").unwrap();
+        assert_eq!(book.volumes_not_of(host).len(), 1);
+    }
+
+    #[test]
     fn a_contract_is_of_volumes_of_its_provider_alone() {
         let of = |model: &str, virtual_disk: Option<&str>| {
             let host = Bench::new(1).drive(0, |drive| {

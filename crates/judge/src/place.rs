@@ -5,6 +5,7 @@ use iodyno_model::{
 };
 
 use crate::index::Index;
+use crate::links::raw;
 
 /// Location of a target in the host.
 #[derive(Debug, Clone, Default)]
@@ -165,6 +166,12 @@ pub(crate) fn capacities(drive: &Drive) -> Vec<Bytes> {
         .fold(0, |sum, size| sum.saturating_add(size.0));
     let known = [drive.capacity.value(), Some(Bytes(namespaces))];
     known.into_iter().flatten().filter(|bytes| bytes.0 > 0).collect()
+}
+
+/// State of the narrowest known link on the way to a drive: its own, or one above.
+pub(crate) fn narrowest_link(host: &Host, drive: &Drive) -> Option<LinkState> {
+    let states = drive.links.iter().filter_map(|name| host.link(name)?.current.value());
+    states.min_by(|a, b| raw(*a).total_cmp(&raw(*b)))
 }
 
 /// State of the drive's own link, the last of its path.

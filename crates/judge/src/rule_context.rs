@@ -1,6 +1,6 @@
 //! Facts that the rules use.
 
-use iodyno_model::{Host, Measurement, Part, Profile, Rounds, RunRecord};
+use iodyno_model::{BlockDevice, Host, Measurement, Part, Profile, Rounds, RunRecord};
 
 use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
@@ -67,6 +67,19 @@ impl<'a> RuleContext<'a> {
     /// Returns the host, for a rule that needs it; the error says what is missing.
     pub(crate) fn known_host(&self) -> Result<&'a Host, String> {
         self.host().ok_or_else(|| "the run has no snapshot of the host's devices".into())
+    }
+
+    /// Returns the host and the whole devices under a measurement's targets; an error says what is
+    /// not known.
+    pub(crate) fn devices_under(
+        &self,
+        of: &Measurement,
+    ) -> Result<(&'a Host, Vec<&'a BlockDevice>), String> {
+        let host = self.known_host()?;
+        match bottom_devices(host, of) {
+            devices if devices.is_empty() => Err("the device below the target is not known".into()),
+            devices => Ok((host, devices)),
+        }
     }
 
     /// Returns finished measurements, with their index.

@@ -19,7 +19,7 @@ use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
 use crate::measured::{figure, is_70_30, is_paced, searched, unwritten, written};
-use crate::place::{capacities, own_link, place, shared_drives};
+use crate::place::{capacities, narrowest_link, place, shared_drives};
 use crate::question::Question;
 use crate::shape::comparable;
 
@@ -237,7 +237,7 @@ fn kind<'h>(host: &'h Host, of: &Measurement) -> Option<(Kind, &'h str)> {
     let [target] = of.targets.as_slice() else { return None };
     let place = place(Some(host), of, target);
     let drive = place.drive.filter(|drive| place.whole && drive.virtual_disk.is_none())?;
-    let link = own_link(host, drive).map(|state| (state.generation, state.width));
+    let link = narrowest_link(host, drive).map(|state| (state.generation, state.width));
     let kind = Kind {
         model: drive.model.value()?,
         firmware: drive.firmware.value(),

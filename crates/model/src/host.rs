@@ -285,9 +285,9 @@ impl Host {
     }
 
     /// Returns the controllers that lead to a namespace: several if it has several paths.
-    pub fn controllers_of<'h>(&'h self, block: &'h str) -> impl Iterator<Item = &'h Drive> {
-        let leads = move |drive: &&Drive| drive.namespaces.iter().any(|one| one.name == block);
-        self.drives.iter().filter(leads)
+    pub fn controllers_of(&self, block: &str) -> Vec<&Drive> {
+        let leads = |drive: &&Drive| drive.namespaces.iter().any(|one| one.name == block);
+        self.drives.iter().filter(leads).collect()
     }
 
     /// Returns the block device with this name.

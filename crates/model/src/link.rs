@@ -187,7 +187,7 @@ impl Link {
     }
 
     /// Highest states of the port and of the device, each only if above what both support.
-    pub fn able_beyond(&self) -> [Option<LinkState>; 2] {
+    pub(crate) fn able_beyond(&self) -> [Option<LinkState>; 2] {
         [&self.port, &self.device].map(|end| {
             let (generation, width) = (*end.max_generation.get()?, *end.max_width.get()?);
             let state = LinkState { generation, width };

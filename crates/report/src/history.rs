@@ -5,7 +5,6 @@ use iodyno_model::{DriveState, Host, PreparationState};
 /// State in which a preparation left a drive.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Past<'a> {
-    /// The state.
     pub(crate) state: &'a DriveState,
     /// Current name of the namespace on the host; `None` if it is not there.
     pub(crate) name: Option<&'a str>,

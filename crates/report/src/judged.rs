@@ -15,11 +15,9 @@ pub struct Judged<'a> {
 /// Drive or other target of a run, with its verdict.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject<'a> {
-    /// Name.
     pub(crate) name: &'a str,
     /// Drive, if it is one.
     pub(crate) drive: Option<&'a Drive>,
-    /// Verdict.
     pub(crate) verdict: Verdict,
     /// Names used for it in findings and measurements.
     pub(crate) names: Vec<&'a str>,

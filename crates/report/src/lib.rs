@@ -23,12 +23,5 @@ mod rounds;
 pub mod text;
 
 pub use compared::Compared;
-pub use document::{
-    compare_document, layouts_document, list_document, rules_document, run_document, runs_document,
-};
 pub use judged::Judged;
 pub use rounds::{drawn, tracks};
-pub use text::{
-    ColumnError, Style, comparison_text, details_text, drives_table, findings_text, host_text,
-    list_text, measurements_text, rules_text, run_heading, run_text, runs_table, verdict_text,
-};

@@ -12,7 +12,6 @@ const MIN_BEYOND: f64 = 30.0;
 /// Percentile with its order-statistic interval, within the resolution of the bins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Percentile {
-    /// Percent.
     pub(crate) percent: f64,
     /// Value, ns.
     pub(crate) value_ns: u64,

@@ -11,9 +11,10 @@ use iodyno_model::{
     Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Knee, Origin,
     Peak, Prediction, Predictions, RunRecord, Severity, Spread,
 };
+use iodyno_report::Judged;
+use iodyno_report::document::run_document;
 use iodyno_report::page::{PageRun, is_page, page};
 use iodyno_report::text::PlannedPoint;
-use iodyno_report::{Judged, run_document};
 use sha2::{Digest, Sha256};
 
 fn of(record: &RunRecord) -> String {

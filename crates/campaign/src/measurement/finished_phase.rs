@@ -18,7 +18,6 @@ use crate::phase::{End, Measured, Phase};
 use crate::plan::Stop;
 use crate::targets::PreparedTarget;
 
-/// A finished phase.
 pub(crate) struct FinishedPhase<'a> {
     pub(crate) phase: &'a Phase,
     /// Its number in the run.

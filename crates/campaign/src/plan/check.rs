@@ -37,7 +37,6 @@ impl Study {
         self.check_adaptive()
     }
 
-    /// Checks its options.
     fn check_options(&self) -> Result<(), Mistake> {
         if self.repeat == 0 {
             return Err(Mistake::at(&["repeat"], "repeat: expected at least 1"));

@@ -16,14 +16,12 @@ use crate::error::CampaignError;
 use crate::tools::Tools;
 use crate::watch::Event;
 
-/// A cleared target.
 #[derive(Debug)]
 pub(crate) enum ClearedTarget {
     /// A device, or a file that is not laid out.
     Read(Target, ReadClearance),
     /// A device that may be written.
     Write(Target, WriteClearance),
-    /// A file.
     File(PathBuf, LaidOut),
     /// No storage.
     Nothing(WriteClearance),

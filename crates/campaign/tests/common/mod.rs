@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
+pub mod machine;
 pub mod stage;
 
 use std::sync::atomic::{AtomicBool, Ordering};

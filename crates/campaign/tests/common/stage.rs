@@ -3,32 +3,26 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use iodyno_campaign::{Options, Point, Resumed, Study, Tools, Work, carry_out};
-use iodyno_host::{Captured, Depth, snapshot};
-use iodyno_judge::ClaimBook;
+use iodyno_campaign::{Options, Point, Resumed, Study, Watcher, Work};
 use iodyno_load::{SimulatedDrive, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord};
+use iodyno_model::RunRecord;
 use iodyno_store::Store;
 use iodyno_target::Permission;
 
 use super::StopAfter;
+use super::machine::Machine;
 
 /// An empty machine, and a sparse file as its drive.
 pub struct Stage {
-    _folder: tempfile::TempDir,
-    pub path: PathBuf,
-    pub host: Host,
-    pub source: Captured,
+    machine: Machine,
+    path: PathBuf,
 }
 
 impl Stage {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        std::fs::create_dir(folder.path().join("sys")).unwrap();
-        let path = folder.path().canonicalize().unwrap().join("drive");
-        std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
-        let source = Captured::open(folder.path()).unwrap();
-        Self { _folder: folder, path, host: snapshot(&source, Depth::Full), source }
+        let machine = Machine::new();
+        machine.drive("drive", 1 << 20);
+        Self { path: machine.path("drive"), machine }
     }
 
     pub fn target(&self) -> &str {
@@ -66,19 +60,11 @@ impl Stage {
         let writes = left.iter().any(Point::writes);
         let allow_write = writes.then(|| self.target().to_owned()).into_iter().collect();
         let permission = Permission { allow_write, ..Permission::default() };
-        let options =
-            Options { origin: Origin::Simulated, resumed, ..Options::of_jobs("", permission) };
+        let options = Options { resumed, ..Options::of_jobs("", permission) };
         let interrupted = watcher.1;
-        let mut tools = Tools {
-            source: &self.source,
-            generator: &mut generator,
-            claims: &ClaimBook::builtin(),
-            store,
-            watcher,
-            interrupted,
-        };
-        let id = carry_out(&mut tools, &work, &self.host, &[], &options).unwrap();
-        store.load(&id).unwrap()
+        let watching = (watcher as &mut dyn Watcher, interrupted);
+        let done = self.machine.carry_out(&work, &[], options, &mut generator, store, watching);
+        done.unwrap()
     }
 
     pub fn generator(&self, drive: &SimulatedDrive, seed: u64) -> SimulatedGenerator {

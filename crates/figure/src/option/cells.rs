@@ -43,32 +43,38 @@ pub(super) fn heat_map(
         "label": {"show": is_labelled, "formatter": "{b}", "fontSize": 13},
         "itemStyle": {"borderWidth": 1, "borderColor": "rgba(127,127,127,0.35)"},
         "emphasis": {"itemStyle": {"borderWidth": 2}},
-        "iodyno": tooltip_data(cells, x, y),
+        "iodyno": tooltip_data(&z(cells), x, y),
     })
 }
 
 /// Colour scale of a heat map from 0 to `most`, as a bar above its panel.
-pub(super) fn color_scale(
-    cells: &Cells,
-    most: f64,
+pub(super) fn color_scale(cells: &Cells, most: f64, of: (usize, usize), theme: &Theme) -> Value {
+    let (unit, divisor) = axes::unit(cells.quantity, most);
+    let end = format!("{} {unit}", value_text(most / divisor, most / divisor));
+    color_bar(of, (2, rounded(most)), [end.trim_end().into(), "0".into()], theme)
+}
+
+/// Colour scale of a panel's series, from 0 to the maximum of a dimension of its data; `ends` are
+/// the words at the maximum and at 0.
+pub(super) fn color_bar(
     (panel, series): (usize, usize),
+    (dimension, max): (u8, Value),
+    ends: [String; 2],
     theme: &Theme,
 ) -> Value {
     let colors: Vec<String> = (0..=8).map(|n| heat(f64::from(n) / 8.0).0).collect();
-    let (unit, divisor) = axes::unit(cells.quantity, most);
-    let end = format!("{} {unit}", value_text(most / divisor, most / divisor));
     json!({
         "iodyno": panel,
         "seriesIndex": series,
-        "dimension": 2,
+        "dimension": dimension,
         "min": 0,
-        "max": rounded(most),
+        "max": max,
         "inRange": {"color": colors},
         "orient": "horizontal",
         "itemWidth": 10,
         "itemHeight": 100,
         "padding": 0,
-        "text": [end.trim_end(), "0"],
+        "text": ends,
         "textStyle": theme.words(12),
     })
 }
@@ -117,7 +123,7 @@ pub(super) fn towers(
             "name": clean(&cells.name),
             "renderItem": "tower",
             "data": data,
-            "iodyno": tooltip_data(cells, x, y),
+            "iodyno": tooltip_data(&z(cells), x, y),
             "z": 3,
         })),
     ]
@@ -128,13 +134,18 @@ pub(super) fn unit_axis(index: usize) -> Value {
     json!({"type": "value", "gridIndex": index, "min": 0, "max": 1, "show": false})
 }
 
-/// Data for tooltips.
-fn tooltip_data(cells: &Cells, x: &Axis, y: &Axis) -> Value {
+/// Quantity of the cells, as `assets` know it.
+fn z(cells: &Cells) -> String {
+    format!("{:?}", cells.quantity).to_lowercase()
+}
+
+/// Data for tooltips over a table of the quantity `z`.
+pub(super) fn tooltip_data(z: &str, x: &Axis, y: &Axis) -> Value {
     let axis = |axis: &Axis| {
         let names: Vec<String> = axis.categories().iter().map(|name| clean(name)).collect();
         json!({"name": clean(&axis.name), "values": names})
     };
-    json!({"z": format!("{:?}", cells.quantity).to_lowercase(), "table": [axis(x), axis(y)]})
+    json!({"z": z, "table": [axis(x), axis(y)]})
 }
 
 /// Greatest value of all panels of the same name, which share a scale.

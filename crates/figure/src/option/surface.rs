@@ -3,6 +3,7 @@
 use iodyno_model::format_duration_ns;
 use serde_json::{Value, json};
 
+use super::cells::{color_bar, tooltip_data};
 use super::theme::{Theme, heat};
 use super::{clean, rounded};
 use crate::figure::{Axis, Surface};
@@ -32,10 +33,6 @@ pub(super) fn surface(
             "label": {"color": ink},
         })
     });
-    let axis = |axis: &Axis| {
-        let names: Vec<String> = axis.categories().iter().map(|name| clean(name)).collect();
-        json!({"name": clean(&axis.name), "values": names})
-    };
     let line = surface
         .line
         .iter()
@@ -49,7 +46,7 @@ pub(super) fn surface(
             "data": data.collect::<Vec<_>>(),
             "label": {"show": true, "formatter": "{b}", "fontSize": 9},
             "emphasis": {"itemStyle": {"borderWidth": 2}},
-            "iodyno": {"z": "latency", "table": [axis(x), axis(y)]},
+            "iodyno": tooltip_data("latency", x, y),
         }),
         json!({
             "type": "custom",
@@ -66,25 +63,8 @@ pub(super) fn surface(
 }
 
 /// Colour scale, as a bar above its panel.
-pub(super) fn color_scale(
-    surface: &Surface,
-    (panel, series): (usize, usize),
-    theme: &Theme,
-) -> Value {
-    let colors: Vec<String> = (0..=8).map(|n| heat(f64::from(n) / 8.0).0).collect();
+pub(super) fn color_scale(surface: &Surface, of: (usize, usize), theme: &Theme) -> Value {
     let (least, most) = ends(surface);
-    json!({
-        "iodyno": panel,
-        "seriesIndex": series,
-        "dimension": 3,
-        "min": 0,
-        "max": 1,
-        "inRange": {"color": colors},
-        "orient": "horizontal",
-        "itemWidth": 10,
-        "itemHeight": 100,
-        "padding": 0,
-        "text": [format_duration_ns(most), format_duration_ns(least)],
-        "textStyle": theme.words(12),
-    })
+    let ends = [format_duration_ns(most), format_duration_ns(least)];
+    color_bar(of, (3, json!(1)), ends, theme)
 }

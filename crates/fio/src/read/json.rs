@@ -64,7 +64,6 @@ pub(super) fn document<'de>(
     })
 }
 
-/// A parsed job.
 struct ParsedJob {
     /// Read as the sum of all clones of the job.
     measurement: Measurement,

@@ -38,9 +38,11 @@ impl<'s> LinkBook<'s> {
         let (mut names, mut was_link) = (Vec::new(), false);
         for pair in functions.windows(2) {
             let [(port, port_path), (device, device_path)] = pair else { continue };
-            if self.links.get(device).is_some_and(|link| link.port.address == *port) {
+            // A port has one link, whichever function at its other end is read first.
+            let known = self.links.values().find(|link| link.port.address == *port);
+            if let Some(link) = known {
                 was_link = true;
-                names.push(device.clone());
+                names.push(link.device.address.clone());
                 continue;
             }
             let config = self.config(port_path);

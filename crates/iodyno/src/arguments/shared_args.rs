@@ -50,9 +50,9 @@ pub(crate) struct DataSheets {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
-    /// Ordered type of cloud volumes: gp3, gp3,6000iops,500MB/s (docs/rules/volume-limit.md);
-    /// repeatable
-    #[arg(long, value_name = "TYPE[,IOPS][,RATE]")]
+    /// Ordered type of cloud volumes: gp3, gp3,6000iops,500MB/s, nvme1=io2
+    /// (docs/rules/volume-limit.md); repeatable
+    #[arg(long, value_name = "[NAME=]TYPE[,IOPS][,RATE]")]
     pub(crate) volume: Vec<String>,
 }
 

@@ -4,14 +4,13 @@ use anyhow::Result;
 use iodyno_model::shell_word;
 
 use crate::arguments::Capture;
-use crate::context::{Context, Usage};
+use crate::context::{Context, bail_usage};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Capture) -> Result<u8> {
     let directory = &arguments.directory;
     if directory.exists() {
-        let text = format!("{} exists: use a new name", directory.display());
-        return Err(Usage(text).into());
+        bail_usage!("{} exists: use a new name", directory.display());
     }
     iodyno_host::capture(context.source()?.as_ref(), directory, arguments.mask_serials)?;
     if !context.quiet {

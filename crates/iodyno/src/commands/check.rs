@@ -11,7 +11,7 @@ use iodyno_target::{Permission, Target, TargetError};
 use crate::arguments::{Check, Generator};
 use crate::commands::present;
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage, read};
+use crate::context::{Context, bail_usage, read};
 use crate::terminal;
 
 /// Default plan.
@@ -19,8 +19,7 @@ const CHECK: &str = "check";
 
 pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     if context.is_captured() && !arguments.no_load {
-        let text = "a captured machine cannot be measured: add --no-load";
-        return Err(Usage(text.into()).into());
+        bail_usage!("a captured machine cannot be measured: add --no-load");
     }
     // A wrong column is reported before anything is measured.
     terminal::style(context, &arguments.table).check()?;

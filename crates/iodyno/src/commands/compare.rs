@@ -12,7 +12,7 @@ use iodyno_report::text::{comparison_screen, comparison_text, json_text, workloa
 
 use crate::arguments::{Compare, DataSheets, Table};
 use crate::commands::fleet;
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, bail_usage};
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         return Err(Usage(nothing_in_common(&comparison)).into());
     }
     if !arguments.fail_if.is_empty() && arguments.noise.is_none() && !comparison.has_repetitions() {
-        return Err(Usage(format!("--fail-if: {}", spread_unknown(&comparison))).into());
+        bail_usage!("--fail-if: {}", spread_unknown(&comparison));
     }
     let rulings = rulings(&comparison, &arguments.fail_if, arguments.noise);
     let compared = Compared {
@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
     let text = if let Some(format) = arguments.format {
         String::from_utf8(format.export(Results::Comparison(compared))?)?
     } else if context.json {
-        let document = iodyno_report::compare_document(&comparison, &rulings, status);
+        let document = iodyno_report::document::compare_document(&comparison, &rulings, status);
         json_text(&document)?
     } else {
         let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
@@ -100,7 +100,7 @@ fn load_side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
         false => word.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
     };
     if words.is_empty() {
-        return Err(Usage(format!("`{word}` names no run")).into());
+        bail_usage!("`{word}` names no run");
     }
     words.into_iter().map(|word| load_record(context, word)).collect()
 }

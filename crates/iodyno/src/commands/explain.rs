@@ -22,7 +22,7 @@ use crate::arguments::{Explain, Generator, Table};
 use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
 use crate::commands::{headroom, rejudge};
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, bail_usage};
 use crate::{inputs, stated, terminal};
 
 /// Default workload for options that are not given.
@@ -95,17 +95,13 @@ fn measure(
     names: &[String],
     options: &[String],
 ) -> Result<u8> {
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot be measured".into()).into());
-    }
+    context.refuse_captured("cannot be measured")?;
     let words = workload(options)?;
     let job = job(&words)?;
     if let Some((option, command)) =
         job.commands().next().filter(|_| !arguments.exec_permission.allow_exec)
     {
-        let what =
-            format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
-        return Err(Usage(what).into());
+        bail_usage!("`{option}={command}` would run a command; allow it with `--allow-exec`");
     }
     let mut setup =
         Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
@@ -171,8 +167,7 @@ fn job(words: &[String]) -> Result<Job> {
     for word in words {
         let (option, value) = word.split_once('=').unwrap_or((word, "1"));
         if ["runtime", "time_based", "filename", "directory"].contains(&option) {
-            let why = "explain sets place and time itself (limit: --budget)";
-            return Err(Usage(format!("{word}: {why}")).into());
+            bail_usage!("{word}: explain sets place and time itself (limit: --budget)");
         }
         iodyno_job::apply(&mut job, option, value).map_err(|error| Usage(error.to_string()))?;
     }
@@ -193,7 +188,7 @@ fn print(
     let explained = explain_stored(&records, claims);
     let status = status(&records, &explained);
     if explained.is_empty() && status != 3 {
-        return Err(Usage("no measurement has a rate".into()).into());
+        bail_usage!("no measurement has a rate");
     }
     let earlier: Vec<EarlierHeadroom> =
         records.iter().flat_map(|record| headroom::stored(context, record)).collect();

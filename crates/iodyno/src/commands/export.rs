@@ -6,14 +6,14 @@ use iodyno_report::export::{JSON, Results};
 
 use crate::arguments::Export;
 use crate::commands::{judged, rejudge};
-use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::context::{Context, bail_usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let to_terminal = arguments.output.is_none() && terminal::is_terminal();
     if arguments.format.is_binary() && to_terminal {
         let name = arguments.format.name();
-        return Err(Usage(format!("{name} is binary: write it to a file with -o FILE")).into());
+        bail_usage!("{name} is binary: write it to a file with -o FILE");
     }
     arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
     let claims = context.claims(&arguments.sheets)?;

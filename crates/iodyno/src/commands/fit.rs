@@ -8,15 +8,16 @@ use iodyno_campaign::{Work, profile, profile_names, profile_script};
 use iodyno_files::{NameOrigin, inspect_log};
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
+use iodyno_judge::ClaimBook;
 use iodyno_judge::fit::{is_valid, setting_texts};
-use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord};
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::Fit;
 use crate::commands::present::{JudgeOptions, judge_and_print};
+use crate::commands::rejudge;
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage, read};
+use crate::context::{Context, Usage, bail_usage, read};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
@@ -35,7 +36,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
             ProfileTarget::Directory => "the directory that it will use",
             ProfileTarget::Device => "a whole device, whose data it destroys",
         };
-        return Err(Usage(format!("iodyno fit {name} TARGET: {what}")).into());
+        bail_usage!("iodyno fit {name} TARGET: {what}");
     };
     let target = target(&profile, word)?;
     let script = profile_script(&profile, &target)?;
@@ -43,12 +44,10 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         terminal::print(&plan_text(&profile, &script, &target))?;
         return Ok(0);
     }
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot be measured".into()).into());
-    }
+    context.refuse_captured("cannot be measured")?;
     if let Some(path) = &arguments.write {
         let Some(first) = profile.settings.first() else {
-            return Err(Usage(format!("--write: {name} has no settings")).into());
+            bail_usage!("--write: {name} has no settings");
         };
         // An existing file is replaced only if an earlier run of this command wrote it.
         let head = first.text.split('{').next().unwrap_or_default();
@@ -82,7 +81,7 @@ fn named(name: &str) -> Result<(Profile, String)> {
             Some(meant) => format!("did you mean {meant}?"),
             None => "iodyno fit --list shows the profiles".into(),
         };
-        return Err(Usage(format!("{name} is neither a profile nor a file; {next}")).into());
+        bail_usage!("{name} is neither a profile nor a file; {next}");
     }
     let text = read(path)?;
     let profile = Profile::parse(&text).map_err(|error| Usage(format!("{name}: {error}")))?;
@@ -245,7 +244,7 @@ fn profile_text(profile: &Profile) -> String {
 
 /// Writes the settings that are shown; invalid measurements yield none.
 fn write(path: &Path, profile: &Profile, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
-    let assessment = assess(&Question { record, claims, baseline: None, expect: None });
+    let assessment = rejudge(record, claims);
     let text = setting_texts(profile, record, is_valid(&assessment))
         .map_err(|missing| Usage(format!("{}: not written, since {missing}", path.display())))?;
     iodyno_files::write(path, NameOrigin::User, text.as_bytes())?;

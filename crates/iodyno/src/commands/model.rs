@@ -12,15 +12,14 @@ use iodyno_trace::{Header, Writer};
 use crate::arguments::Model;
 use crate::commands::model_options;
 use crate::commands::traced::{self, Output};
-use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let path = &arguments.trace;
     for output in &arguments.output {
         if !["iomodel", "fio", "toml"].contains(&ending(output)) {
-            let text = format!("{}: expected .iomodel, .fio or .toml", output.display());
-            return Err(Usage(text).into());
+            bail_usage!("{}: expected .iomodel, .fio or .toml", output.display());
         }
         refuse_unwritable(output)?;
     }

@@ -11,7 +11,7 @@ use iodyno_report::{drawn, tracks};
 
 use crate::arguments::{DataSheets, Plot};
 use crate::commands::rejudge;
-use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
@@ -21,7 +21,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
         Some("png") => Picture::Png,
         _ => {
             let name = arguments.output.display();
-            return Err(Usage(format!("{name}: its name has to end in .svg or .png")).into());
+            bail_usage!("{name}: its name has to end in .svg or .png");
         }
     };
     refuse_unwritable(&arguments.output)?;

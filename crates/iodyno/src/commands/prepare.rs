@@ -12,9 +12,7 @@ use crate::context::{Context, Usage};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot be prepared".into()).into());
-    }
+    context.refuse_captured("cannot be prepared")?;
     let how = Preparation {
         purge: arguments.purge.method(),
         fill: arguments.fill,
@@ -74,7 +72,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         measured: &[],
     };
     let record = measure(context, &mut setup, start, &mut NativeGenerator::new())?;
-    print(context, &mut setup.store, &setup.claims, &record, &arguments.load_options.table)
+    print(context, &mut setup, &record, &arguments.load_options.table)
 }
 
 /// Refuses contradictory or missing options.

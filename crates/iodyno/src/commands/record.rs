@@ -18,7 +18,7 @@ use iodyno_trace::{Counter, Device, Header, Io, TraceError, Writer};
 
 use crate::arguments::Record;
 use crate::commands::setup::end_on_signals;
-use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
 use crate::terminal;
 
 /// Interval between reads of the kernel's ring buffers, which hold a quarter of a second.
@@ -29,9 +29,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const SHIFT_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
-    if context.is_captured() {
-        return Err(Usage("a captured machine has no I/O".into()).into());
-    }
+    context.refuse_captured("has no I/O")?;
     if let Some(path) = &arguments.output {
         refuse_unwritable(path)?;
     }
@@ -188,7 +186,7 @@ fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     };
     if short.is_empty() || short.contains('/') || short.starts_with('.') {
-        return Err(Usage(format!("{name} is no block device")).into());
+        bail_usage!("{name} is no block device");
     }
     let namespaces = source.list(&format!("/sys/class/nvme/{short}")).unwrap_or_default();
     let is_block = |one: &&String| source.list(&format!("/sys/block/{one}")).is_ok();
@@ -211,8 +209,7 @@ fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
             [] => String::new(),
             below => format!("; record what is below it: {}", below.join(" ")),
         };
-        let text = format!("{name} has no request queue of its own{advice}");
-        return Err(Usage(text).into());
+        bail_usage!("{name} has no request queue of its own{advice}");
     }
     let number = text(format!("{folder}/dev")).and_then(|text| {
         let (major, minor) = text.split_once(':')?;

@@ -17,7 +17,7 @@ use super::traced;
 use crate::arguments::Replay;
 use crate::commands::setup::Setup;
 use crate::commands::study::print;
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, bail_usage};
 use crate::terminal;
 
 /// Block size assumed for files: enough for direct I/O on any of them, bytes.
@@ -32,9 +32,7 @@ const DEFAULT_DEPTH: u64 = 256;
 const DEPTH_FACTOR: u64 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot replay a trace".into()).into());
-    }
+    context.refuse_captured("cannot replay a trace")?;
     let mut setup = Setup::of(context, &arguments.load_options)?;
     let place = Destination::of(&setup.host, &arguments.target)?;
     let file = &arguments.trace;
@@ -64,24 +62,22 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let mut generator = NativeGenerator::new().with_traces(open);
     let options = arguments.load_options.options(&arguments.naming);
     let record = setup.measure(context, &work, &[], &options, &mut generator)?;
-    print(context, &mut setup.store, &setup.claims, &record, &arguments.load_options.table)
+    print(context, &mut setup, &record, &arguments.load_options.table)
 }
 
 /// Refuses options that this trace does not allow.
 fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
     let file = &arguments.trace;
     if arguments.closed && !found.trace.has_latencies {
-        let what = format!(
+        bail_usage!(
             "{file}: {} has no latencies, so which I/O waited for which is unknown; leave out \
              --closed",
             found.trace.source
         );
-        return Err(Usage(what).into());
     }
     // Times in whole seconds would give bursts that never happened.
     if found.trace.tick_ns >= 1_000_000_000 {
-        let what = format!("{file}: its times (whole seconds) are too coarse to replay");
-        return Err(Usage(what).into());
+        bail_usage!("{file}: its times (whole seconds) are too coarse to replay");
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::commands::study::{
     StudyRun, generator, measure, outline, permitted_points, print, refuse_partial_rounds,
     skipped_note, study_targets,
 };
-use crate::context::{Context, Usage, read};
+use crate::context::{Context, Usage, bail_usage, read};
 use crate::{bench_fio, terminal};
 
 /// Preset that is a command of its own.
@@ -41,20 +41,18 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     };
     refuse_partial_rounds(&study, left_out)?;
     if points.is_empty() && study.preparation.is_none() {
-        let why = "every point writes: permit it with --allow-write";
-        return Err(Usage(why.into()).into());
+        bail_usage!("every point writes: permit it with --allow-write");
     }
     if !study.is_of_steps()
         && let Some(directory) = directory_as_target(&points)
     {
-        let what = format!(
+        bail_usage!(
             "--target {directory}: it is a directory; name a file in it, which is made as large \
              as --set size=8g says"
         );
-        return Err(Usage(what).into());
     }
     if context.is_captured() && !arguments.dry_run {
-        return Err(Usage("a captured machine cannot be measured".into()).into());
+        bail_usage!("a captured machine cannot be measured");
     }
     let outline = outline(&study, &points, left_out)?;
     // A plan's points can be listed without reading the machine.
@@ -102,7 +100,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         measured: &[],
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &run_options.load_options.table)
+    print(context, &mut setup, &record, &run_options.load_options.table)
 }
 
 /// List of points, one per line.
@@ -127,26 +125,21 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     drop(store);
     let name = if run.name.is_empty() { &run.id } else { &run.name };
     let Some(study) = resumable(&run) else {
-        let what = "only an `iodyno sweep` or `iodyno prepare` can be resumed";
-        return Err(Usage(format!("{name}: {what}")).into());
+        bail_usage!("{name}: only an `iodyno sweep` or `iodyno prepare` can be resumed");
     };
     let began: Vec<String> =
         record.measurements.iter().flat_map(|of| of.targets.iter().cloned()).collect();
     if let Some((typed, began)) = moved_target(&study.targets, &began) {
-        let what = format!("{typed} was {began} when the run began: use the same directory");
-        return Err(Usage(what).into());
+        bail_usage!("{typed} was {began} when the run began: use the same directory");
     }
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot be measured".into()).into());
-    }
+    context.refuse_captured("cannot be measured")?;
     let run_options = &arguments.run_options;
     if run_options
         .generator
         .map(RunGenerator::made_by)
         .is_some_and(|asked| asked != study.generator)
     {
-        let why = "a run keeps the generator that it began with";
-        return Err(Usage(format!("--generator: {why}")).into());
+        bail_usage!("--generator: a run keeps the generator that it began with");
     }
     let mut setup = Setup::of(context, &run_options.load_options)?;
     let (all, left_out) = permitted_points(study.points(0), run_options);
@@ -160,13 +153,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         if !context.quiet {
             terminal::note(&format!("{name}: all {count} points are done"));
         }
-        return print(
-            context,
-            &mut setup.store,
-            &setup.claims,
-            &record,
-            &run_options.load_options.table,
-        );
+        return print(context, &mut setup, &record, &run_options.load_options.table);
     }
     let refused = |Refusal(what)| Usage(format!("{what}: this would be a different study"));
     let mut told = differences(&record, &setup.host).map_err(refused)?;
@@ -195,13 +182,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
         let record = if left_out == 0 { mark_done(&mut setup.store, record)? } else { record };
-        return print(
-            context,
-            &mut setup.store,
-            &setup.claims,
-            &record,
-            &run_options.load_options.table,
-        );
+        return print(context, &mut setup, &record, &run_options.load_options.table);
     }
     refuse_partial_rounds(&study, left_out)?;
     let mut generator = generator(study.generator, run_options.fio.as_deref())?;
@@ -218,7 +199,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         measured: &record.measurements,
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &run_options.load_options.table)
+    print(context, &mut setup, &record, &run_options.load_options.table)
 }
 
 /// Marks a complete run as done if it was stopped after its last point.
@@ -269,7 +250,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     let mut study = plan(arguments.plan.as_deref())?;
     if let Some(factor) = arguments.scale {
         if !(factor > 0.0 && factor.is_finite()) {
-            return Err(Usage("--scale: expected a number above 0".into()).into());
+            bail_usage!("--scale: expected a number above 0");
         }
         study.scale(factor);
     }
@@ -278,8 +259,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
         || [stopping.precision, arguments.p99_precision].iter().any(Option::is_some)
         || [&stopping.max_time, &arguments.round].into_iter().any(Option::is_some);
     if study.rounds.is_some() && ends {
-        let why = "each point of a round lasts its time: --scale makes all of them shorter";
-        return Err(Usage(why.into()).into());
+        bail_usage!("each point of a round lasts its time: --scale makes all of them shorter");
     }
     let halves = |word: &str, expected: &str| match word.split_once('=') {
         Some((option, value)) => Ok((option.to_owned(), value.to_owned())),
@@ -320,7 +300,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
         let (what, text) = halves(word, "WHAT=TEXT")?;
         if !study.report.state(&what, &text) {
             let known = PtsStatement::NAMES.join(", ");
-            return Err(Usage(format!("--state {what}: it is one of {known}")).into());
+            bail_usage!("--state {what}: it is one of {known}");
         }
     }
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
@@ -336,15 +316,14 @@ fn study(arguments: &Sweep) -> Result<Study> {
         if let Some(path) = path_of_device(target) {
             *target = path;
         } else if target.starts_with("nvme") && !Path::new(target).exists() {
-            let what = format!(
+            bail_usage!(
                 "--target {target}: no such device (iodyno list shows them); ./{target} \
                  would be a file"
             );
-            return Err(Usage(what).into());
         }
     }
     if study.targets.is_empty() {
-        return Err(Usage("no target: name a device or file (--target)".into()).into());
+        bail_usage!("no target: name a device or file (--target)");
     }
     if let Some(duration_ns) = arguments.duration {
         study.check()?;
@@ -374,7 +353,7 @@ fn directory_as_target(points: &[Point]) -> Option<&str> {
 pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     let Some(name) = name else { return Ok(Study::named("sweep")) };
     if name == CHECK {
-        return Err(Usage("that plan is its own command: iodyno check".into()).into());
+        bail_usage!("that plan is its own command: iodyno check");
     }
     if let Some(preset) = Study::preset(name) {
         return Ok(preset);
@@ -386,8 +365,7 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
             Some(meant) => format!("did you mean {meant}?"),
             None => "iodyno sweep --list shows the presets".into(),
         };
-        let what = format!("{name} is neither a file nor a preset; {next}");
-        return Err(Usage(what).into());
+        bail_usage!("{name} is neither a file nor a preset; {next}");
     }
     let text = read(path)?;
     Ok(match path.extension().is_some_and(|extension| extension == "ini") {

@@ -20,7 +20,7 @@ use ratatui_core::text::Line;
 
 use crate::arguments::Top;
 use crate::commands::setup::end_on_signals;
-use crate::context::{Context, Usage};
+use crate::context::{Context, bail_usage};
 use crate::live::{Cell, Column, FRAME, KEPT_SECONDS, TerminalCaps, justified, paint, table};
 use crate::screen::{self, Painter, Woken};
 use crate::terminal;
@@ -43,9 +43,7 @@ const COLUMNS: [Column; 11] = [
 ];
 
 pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
-    if context.is_captured() {
-        return Err(Usage("a captured machine has no I/O".into()).into());
-    }
+    context.refuse_captured("has no I/O")?;
     let mut watched = Watched::new(context.source()?, &arguments.devices)?;
     let interval = Duration::from_nanos(arguments.interval);
     let interrupted = Arc::clone(&context.interrupted);
@@ -137,7 +135,7 @@ impl Watched {
             }
         };
         if devices.is_empty() {
-            return Err(Usage("no drives found".into()).into());
+            bail_usage!("no drives found");
         }
         let errors = |drive: &Drive| Some((drive.name.clone(), uncorrectable(&host, drive)?));
         Ok(Self {

@@ -16,7 +16,7 @@ use iodyno_trace::read::{Format, ReadError, Source};
 use iodyno_trace::{Counter, Header, Io, Names, Reader, Traced, is_trace, write};
 
 use crate::arguments::Show;
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, bail_usage};
 use crate::terminal;
 
 /// Length of the head that identifies a file's format, bytes.
@@ -195,8 +195,7 @@ impl Output {
         let absolute = std::path::absolute(path)?;
         let (file, made) = match iodyno_files::look(path, NameOrigin::User).map_err(usage)? {
             There::File(there) if identity(of) == Some(there) => {
-                let what = format!("{} is the trace itself; name another file", path.display());
-                return Err(Usage(what).into());
+                bail_usage!("{} is the trace itself; name another file", path.display());
             }
             There::Nothing => {
                 let file = iodyno_files::create_new(path).map_err(usage)?;
@@ -244,7 +243,7 @@ fn refuse_unreadable(path: &Path, to: &Path) -> Result<()> {
 /// Converts a trace: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
 pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<u8> {
     let [path] = paths else {
-        return Err(Usage("-o converts a single trace".into()).into());
+        bail_usage!("-o converts a single trace");
     };
     let path = Path::new(path);
     let opened =
@@ -273,11 +272,12 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
             lacking = lacks(&reader);
         }
         (Traced::Others(_), "iolog" | "parquet") => {
-            return Err(Usage("import it first: -o FILE.iotrace".into()).into());
+            bail_usage!("import it first: -o FILE.iotrace");
         }
         _ => {
-            let text = "-o writes .iotrace of other tools' traces, .iolog and .parquet of .iotrace";
-            return Err(Usage(text.into()).into());
+            bail_usage!(
+                "-o writes .iotrace of other tools' traces, .iolog and .parquet of .iotrace"
+            );
         }
     }
     if let Some(output) = output {

@@ -6,7 +6,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_model::{RunRecord, Stated};
 
 use super::{Loaded, fio_run, run};
-use crate::context::Usage;
+use crate::context::bail_usage;
 use crate::stated;
 
 impl Loaded {
@@ -19,11 +19,10 @@ impl Loaded {
             return Ok(self);
         }
         if self.record.host().is_some() {
-            let text = format!(
+            bail_usage!(
                 "{}: its machine was recorded with it and cannot be described by options",
                 self.record.run.name
             );
-            return Err(Usage(text).into());
         }
         self.stated.resize(self.record.measurements.len(), Stated::default());
         let of_each: Vec<Stated> =

@@ -19,7 +19,6 @@ const LONGEST_BYTES: usize = 8;
 pub(super) enum Kind {
     /// iodyno's public document, or an array of them.
     Documents,
-    /// A store.
     Store,
     /// A captured machine.
     Capture,

@@ -16,7 +16,7 @@ use iodyno_model::{Bytes, Host, Measurement, Origin, Run, RunKind, RunRecord, Ru
 use iodyno_report::document::read::read_runs;
 use iodyno_store::{Store, StoreError};
 
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, bail_usage};
 use crate::terminal;
 
 use figures::or_figures;
@@ -54,7 +54,7 @@ pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
     terminal::print_problems(context, &loaded.problems);
     if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
-        return Err(Usage(format!("{word}: nothing readable")).into());
+        bail_usage!("{word}: nothing readable");
     }
     Ok(loaded)
 }
@@ -221,8 +221,7 @@ fn read_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded
             Kind::Page => return Err(page_error(name)),
             Kind::Table => return Err(table_error(name)),
             Kind::Store | Kind::Capture => {
-                let text = format!("{name}: stores and captures are read from files");
-                return Err(Usage(text).into());
+                bail_usage!("{name}: stores and captures are read from files");
             }
             Kind::Fio => {}
         }
@@ -243,7 +242,7 @@ fn read_text(file: &Path, most_bytes: u64) -> Result<String> {
     input.read_to_string(&mut text).map_err(cannot)?;
     if text.len() as u64 > most_bytes {
         let most = Bytes(most_bytes).decimal();
-        return Err(Usage(format!("{} is longer than {most}", file.display())).into());
+        bail_usage!("{} is longer than {most}", file.display());
     }
     Ok(text)
 }
@@ -263,7 +262,7 @@ fn read_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
             let mut runs = store.runs()?;
             runs.reverse();
             if runs.is_empty() {
-                return Err(Usage(format!("{name} is a store without runs")).into());
+                bail_usage!("{name} is a store without runs");
             }
             let all = runs.iter().map(|run| Ok(mark_imported(store.load(&run.id)?, &name)));
             all.collect()

@@ -37,7 +37,7 @@ pub(super) enum Message {
         rates: (usize, Vec<f64>),
         temperature_c: Option<f32>,
     },
-    /// I/O on each target, and the time it io, ns.
+    /// I/O on each target, and the time that it took, ns.
     TargetIo(Vec<TargetIo>, u64),
     Predicted(Vec<Prediction>),
     Done(Box<Measurement>),

@@ -14,7 +14,6 @@ const PATH_MAX: usize = 4096;
 enum Named {
     /// A descriptor.
     By(usize),
-    /// A path.
     Path(usize),
     /// A path relative to a descriptor, in this argument and the next.
     At(usize),

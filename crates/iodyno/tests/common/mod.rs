@@ -59,6 +59,26 @@ impl World {
         self.command().args(arguments).output().unwrap()
     }
 
+    /// Runs `iodyno run` with these words.
+    pub(crate) fn jobs(&self, words: &[&str]) -> Output {
+        self.run(&[&["run"], words].concat())
+    }
+
+    /// Expects exit status 2, all of `words` on standard error, and nothing on standard output.
+    /// Returns standard error.
+    #[track_caller]
+    pub(crate) fn refused(&self, arguments: &[&str], words: &[&str]) -> String {
+        let output = self.run(arguments);
+        status(&output, 2);
+        let message = text(&output.stderr);
+        for word in words {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+        assert!(!message.contains("panicked"), "{message}");
+        assert!(output.stdout.is_empty(), "nothing half done: {}", text(&output.stdout));
+        message
+    }
+
     /// Names of the files in a directory, hidden ones included.
     pub(crate) fn files(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(directory)).unwrap();
@@ -82,8 +102,23 @@ pub(crate) fn status(output: &Output, expected: i32) {
     );
 }
 
+/// Asserts the exit status, and these words on standard error.
+#[track_caller]
+pub(crate) fn says(output: &Output, expected: i32, words: &str) {
+    status(output, expected);
+    let said = text(&output.stderr);
+    assert!(said.contains(words), "`{words}` is missing in: {said}");
+}
+
 pub(crate) fn json(bytes: &[u8]) -> serde_json::Value {
     serde_json::from_slice(bytes).unwrap()
+}
+
+/// JSON on the standard output of a command that succeeded.
+#[track_caller]
+pub(crate) fn printed(output: &Output) -> serde_json::Value {
+    status(output, 0);
+    json(&output.stdout)
 }
 
 /// Checks a document against its published schema, for example `iodyno.run.2`.

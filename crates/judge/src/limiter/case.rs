@@ -193,6 +193,11 @@ impl<'a> Case<'a> {
         host_of(self.record, self.of_run())
     }
 
+    /// Returns the whole devices below its targets, as far as known.
+    pub(crate) fn devices(&self) -> Vec<&'a str> {
+        devices(self.host(), self.of_run())
+    }
+
     /// Returns the array or volume that combines several devices to one target.
     pub(crate) fn layer_block(&self) -> Option<&'a BlockDevice> {
         self.layer.as_ref()?;
@@ -271,12 +276,21 @@ impl<'a> Case<'a> {
     /// Returns the cards between the slots and its drives.
     pub(crate) fn cards(&self) -> Vec<&'a StorageCard> {
         let Some(host) = self.host() else { return Vec::new() };
-        let blocks = devices(Some(host), self.of_run());
+        let blocks = self.devices();
         host.cards
             .iter()
-            .filter(|card| !card.is_vmd())
+            // A chipset's SATA controller has a port of its own for each disk, and no link.
+            .filter(|card| !card.is_vmd() && (card.kind != "SATA" || !card.links.is_empty()))
             .filter(|card| card.blocks.iter().any(|block| blocks.contains(&block.as_str())))
             .collect()
+    }
+
+    /// Returns true if a card, not the kernel, makes its layer.
+    pub(crate) fn layer_is_of_card(&self) -> bool {
+        let is_of_kernel = |block: &BlockDevice| {
+            matches!(block.kind, BlockKind::Md(_) | BlockKind::DeviceMapper(_))
+        };
+        !self.cards().is_empty() && !self.layer_block().is_some_and(is_of_kernel)
     }
 
     /// Returns the links from the root port down to each device below its targets, by each of its
@@ -284,18 +298,17 @@ impl<'a> Case<'a> {
     pub(crate) fn paths(&self) -> Vec<&'a [String]> {
         let Some(host) = self.host() else { return Vec::new() };
         let ways = |block| {
-            let own = host.controllers_of(block).map(|drive| drive.links.as_slice());
+            let own = host.controllers_of(block).into_iter().map(|drive| drive.links.as_slice());
             let own: Vec<&[String]> = own.collect();
             if own.is_empty() { host.way_to(block).into_iter().collect() } else { own }
         };
-        devices(Some(host), self.of_run()).into_iter().flat_map(ways).collect()
+        self.devices().into_iter().flat_map(ways).collect()
     }
 
     /// Returns true if `alone` may be the rate of one of its layer's devices: in the same run it must
     /// be one of them, in another it may be any of their model.
     pub(crate) fn may_contain(&self, alone: &Case<'_>) -> bool {
-        let below = devices(self.host(), self.of_run());
-        let theirs = devices(alone.host(), alone.of_run());
+        let (below, theirs) = (self.devices(), alone.devices());
         !std::ptr::eq(self.record, alone.record) || theirs.iter().all(|name| below.contains(name))
     }
 

@@ -8,7 +8,6 @@ use iodyno_model::{
 use super::case::Case;
 use super::interrupts::{OneCpu, interrupts_on_one_cpu};
 use super::power::{PowerSaving, power_saving};
-use crate::place::devices;
 use crate::shape::Shape;
 
 /// Minimum rounds to name a limiter: the measurement in question, the change, and both again.
@@ -248,8 +247,7 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
         let has_no_model = case.drives.is_empty() || case.virtual_disk.is_some();
         has_no_model && case.layer.is_none() && case.drive_count == 1
     };
-    let disks = |case: &Case<'_>| devices(case.host(), case.of_run());
-    let same_disk = !is_unique(a) || !is_unique(b) || disks(a) == disks(b);
+    let same_disk = !is_unique(a) || !is_unique(b) || a.devices() == b.devices();
     let (our_shape, their_shape) = (Shape::of(&ours.workload), Shape::of(&theirs.workload));
     if our_shape.of_any_size() != their_shape.of_any_size()
         || hostname(a) != hostname(b)

@@ -4,7 +4,6 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
@@ -19,11 +18,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 });
 
 fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
-    let host = context.known_host()?;
-    let devices = bottom_devices(host, of);
-    if devices.is_empty() {
-        return Err("the device below the target is not known".into());
-    }
+    let (host, devices) = context.devices_under(of)?;
     let raid = || host.cards.iter().filter(|card| card.kind == "RAID" && !card.is_vmd());
     let found = devices.iter().find_map(|device| {
         let card = raid().find(|card| card.blocks.contains(&device.name))?;

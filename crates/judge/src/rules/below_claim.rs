@@ -50,7 +50,14 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             let figure = figures::value(compared.metric, *ceiling);
             evidence.push(Evidence::new("ceiling", format!("{figure}: {what}")));
         }
-        let next: String = if severity == Severity::Fail {
+        let is_virtual = |target: &String| {
+            context.place(of, target).drive.is_some_and(|drive| drive.virtual_disk.is_some())
+        };
+        let next: String = if of.targets.iter().any(is_virtual) {
+            "See that the volume is of the type stated (--volume), and whether the instance limits it; \
+             then it is a case for the provider."
+                .into()
+        } else if severity == Severity::Fail {
             "Update its firmware, try it in another slot, and repeat; then it is a case for the vendor, \
              since nothing else was found to hold it back."
                 .into()

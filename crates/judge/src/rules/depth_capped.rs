@@ -4,7 +4,6 @@ use iodyno_model::{Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
 /// A queue that holds this share of the depth is long enough, as in depth-not-reached.
@@ -29,11 +28,7 @@ pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> Affect
     let Some(asked) = of.conditions.depth_asked.or_else(of_jobs) else {
         return Err("the requested depth is not known".into());
     };
-    let host = context.known_host()?;
-    let devices = bottom_devices(host, of);
-    if devices.is_empty() {
-        return Err("the device below the target is not known".into());
-    }
+    let (_, devices) = context.devices_under(of)?;
     // A thread submits to the queue of its CPU.
     let threads = of.conditions.threads.unwrap_or(jobs).max(1);
     let mut capacity: u64 = 0;

@@ -47,7 +47,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 fn is_meant(case: &Case<'_>) -> bool {
     let of = case.of_run();
     case.layer.is_some()
-        && case.cards().is_empty()
+        && !case.layer_is_of_card()
         && of.targets.len() == 1
         && metric(of) != Metric::LatencyMean
         && !is_paced(of)
@@ -97,16 +97,13 @@ fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
     let alone = |other: &&Case<'_>| {
         let theirs = other.of_run();
         other.layer.is_none()
-            && other.drives.len() == 1
+            && other.drive_count == 1
             && theirs.targets.len() == 1
             && other.metric == case.metric
             && Shape::of(&theirs.workload) == shape
     };
-    let members: Option<Vec<&Case<'_>>> = case
-        .drives
-        .iter()
-        .map(|member| all.iter().filter(alone).find(|other| other.drives[0].name == member.name))
-        .collect();
+    let member = |name: &str| all.iter().filter(alone).find(|other| other.devices() == [name]);
+    let members: Option<Vec<&Case<'_>>> = case.devices().into_iter().map(member).collect();
     let complete = members.filter(|members| members.len() == case.drive_count)?;
     let slowest = complete.into_iter().min_by(|a, b| a.rate.value.total_cmp(&b.rate.value))?;
     Some(Expected {

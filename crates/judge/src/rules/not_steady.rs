@@ -67,7 +67,7 @@ fn levels(result: &DirectionResult, warmup_ns: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, check_rule, reserves};
+    use crate::testing::{Bench, assert_qualifies, check_rule};
     use iodyno_model::RateSeries;
 
     #[test]
@@ -100,16 +100,10 @@ mod tests {
 
     #[test]
     fn a_change_qualifies() {
-        let bench = Bench::new(1).measured();
-        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
-        assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
-        let tripped = bench.clone().measurement(1, |of| of.total[0].steady = Some(false)).record();
-        check_rule(&RULE, &tripped).only(Severity::Info);
-        assert!(reserves(&RULE, &tripped, 1).is_some());
-        let blind =
-            (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.total[0].steady = None));
-        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
-        assert_eq!(reserves(&RULE, &blind.record(), 1), None);
+        assert_qualifies(
+            &RULE,
+            |of| of.total[0].steady = Some(false),
+            |of| of.total[0].steady = None,
+        );
     }
 }

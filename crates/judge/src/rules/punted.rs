@@ -27,21 +27,14 @@ fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, check_rule, reserves};
-    use iodyno_model::Severity;
+    use crate::testing::assert_qualifies;
 
     #[test]
     fn punting_qualifies() {
-        let bench = Bench::new(1).measured();
-        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
-        assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
-        let tripped = bench.clone().measurement(1, |of| of.conditions.punted = Some(true)).record();
-        check_rule(&RULE, &tripped).only(Severity::Info);
-        assert!(reserves(&RULE, &tripped, 1).is_some());
-        let blind =
-            (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.punted = None));
-        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
-        assert_eq!(reserves(&RULE, &blind.record(), 1), None);
+        assert_qualifies(
+            &RULE,
+            |of| of.conditions.punted = Some(true),
+            |of| of.conditions.punted = None,
+        );
     }
 }

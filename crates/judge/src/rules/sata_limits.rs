@@ -5,7 +5,6 @@ use iodyno_model::Measurement;
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::outstanding::allowed;
-use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
 /// Queue depth of a disk (NCQ).
@@ -27,11 +26,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 });
 
 fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
-    let host = context.known_host()?;
-    let devices = bottom_devices(host, of);
-    if devices.is_empty() {
-        return Err("the device below the target is not known".into());
-    }
+    let (host, devices) = context.devices_under(of)?;
     let sata: Vec<&str> =
         devices.iter().filter(|disk| disk.sata).map(|disk| disk.name.as_str()).collect();
     let Some(first) = sata.first().filter(|_| sata.len() == devices.len()) else { return Ok(None) };

@@ -40,24 +40,13 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, check_rule, reserves};
+    use crate::testing::assert_qualifies;
 
     #[test]
     fn a_full_cpu_qualifies() {
-        let bench = Bench::new(1).measured();
-        assert_eq!(check_rule(&RULE, &bench.record()), Outcome::Clear);
-        assert_eq!(reserves(&RULE, &bench.record(), 1), None);
-        assert_eq!(check_rule(&RULE, &Bench::new(1).record()), Outcome::NotApplicable);
-        let tripped = bench
-            .clone()
-            .measurement(1, |of| {
-                of.cpu = of.cpu.map(|cpu| iodyno_model::CpuUse { busiest_thread: 0.99, ..cpu });
-            })
-            .record();
-        check_rule(&RULE, &tripped).only(Severity::Info);
-        assert!(reserves(&RULE, &tripped, 1).is_some());
-        let blind = (0..3).fold(bench, |bench, n| bench.measurement(n, |of| of.cpu = None));
-        assert_eq!(check_rule(&RULE, &blind.record()), Outcome::CannotTell);
-        assert_eq!(reserves(&RULE, &blind.record(), 1), None);
+        let saturate = |of: &mut Measurement| {
+            of.cpu = of.cpu.map(|cpu| iodyno_model::CpuUse { busiest_thread: 0.99, ..cpu });
+        };
+        assert_qualifies(&RULE, saturate, |of| of.cpu = None);
     }
 }

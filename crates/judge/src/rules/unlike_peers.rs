@@ -49,8 +49,8 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, check_rule, known, scale, set_written};
-    use iodyno_model::WrittenState;
+    use crate::testing::{Bench, Outcome, check_rule, known, link, scale, set_written};
+    use iodyno_model::{LinkState, WrittenState};
 
     fn one_at(factor: f64) -> Bench {
         Bench::new(3).measured().measurement(4, |of| scale(of, factor))
@@ -90,6 +90,21 @@ mod tests {
     fn latencies_warn_at_most() {
         let slow = Bench::new(3).measured().measurement(5, |of| scale(of, 3.0));
         check_rule(&RULE, &slow.record()).only(Severity::Warn);
+    }
+
+    #[test]
+    fn a_drive_below_a_narrower_uplink_is_no_peer() {
+        let below = |generation| {
+            let bench = Bench::new(4).measured().host(|host| {
+                let mut uplink = link("0000:00:09.0", "0000:20:00.0");
+                uplink.current = known(LinkState { generation, width: 4 });
+                host.links.push(uplink);
+                host.drives[1].links.insert(0, "0000:20:00.0".into());
+            });
+            bench.measurement(4, |of| scale(of, 0.5))
+        };
+        check_rule(&RULE, &below(4).record()).only(Severity::Fail);
+        assert_eq!(check_rule(&RULE, &below(3).record()), Outcome::Clear);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use iodyno_model::Measurement;
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::writes;
-use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
@@ -30,11 +29,7 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     if !buffered && !rw.contains("trim") {
         return Ok(None);
     }
-    let host = context.known_host()?;
-    let devices = bottom_devices(host, of);
-    if devices.is_empty() {
-        return Err("the device below the target is not known".into());
-    }
+    let (_, devices) = context.devices_under(of)?;
     let throttled = devices.iter().find_map(|device| {
         let target_us = device.queue.wbt_lat_us.value().filter(|target_us| *target_us > 0)?;
         Some(format!("wbt_lat_usec is {target_us} on {}", device.name))

@@ -14,8 +14,10 @@ use crate::question::Question;
 use crate::rule_context::RuleContext;
 use crate::rules::Rule;
 
+mod qualifies;
 mod stack;
 
+pub(crate) use qualifies::assert_qualifies;
 pub(crate) use stack::{array, on_stack, partition, stack};
 
 /// A fact that was read.

@@ -11,11 +11,9 @@ use crate::percentiles;
 
 /// Accessor of a column's value; `None` is unknown.
 pub(super) enum Get {
-    /// Text.
     Text(fn(&Row<'_>) -> Option<String>),
     /// Count.
     Integer(fn(&Row<'_>) -> Option<u64>),
-    /// Number.
     Number(fn(&Row<'_>) -> Option<f64>),
 }
 

@@ -35,7 +35,6 @@ pub struct Moment {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Load {
     pub(super) of: LoadKey,
-    /// Its targets.
     pub(super) targets: Vec<String>,
     /// Start of the measurement, ns since 1970 UTC by the node's clock.
     pub(super) began_ns: i64,

@@ -125,7 +125,7 @@ fn ratio_figure(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
         add_missing(&mut alone, [short_name(target)]);
         let Some((metric, point, basis)) = ratio_point(judged) else { continue };
         has_latencies |= metric == Metric::LatencyMean;
-        found.push((short_name(target), step_name(&of.name), point));
+        found.push((short_name(target), step_name(record.run.kind, &of.name), point));
         add_missing(&mut bases, [basis]);
     }
     let mut drives: Vec<(&str, f64)> = Vec::new();

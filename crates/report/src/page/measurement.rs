@@ -62,7 +62,7 @@ impl MeasurementView {
         conditions.extend(besides.map(|(what, words)| (what.to_string(), words.join(" · "))));
         Self {
             id,
-            title: step_name(&of.name),
+            title: step_name(record.run.kind, &of.name),
             io: io_on(of),
             marks: marks(of, judged),
             failure: of.failure().map(clean).unwrap_or_default(),

@@ -20,7 +20,6 @@ use crate::text::words::clean;
 pub(super) struct RoundsView {
     /// Report items of the test: (name, value).
     pub(super) report: Vec<(&'static str, String)>,
-    /// Targets.
     pub(super) targets: Vec<TargetView>,
     /// Tracked figures, the window, and sweeps over it.
     pub(super) figures: Vec<FigureView>,

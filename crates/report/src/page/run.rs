@@ -6,7 +6,7 @@ use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
 use iodyno_judge::limiter::is_explain_run;
 use iodyno_judge::{ClaimBook, Index};
 use iodyno_model::{
-    BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunRecord, shell_word,
+    BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunKind, RunRecord, shell_word,
 };
 
 use super::data::FigureView;
@@ -35,7 +35,6 @@ use crate::{Judged, layers};
 pub(super) struct RunView {
     /// Element id.
     pub(super) id: String,
-    /// Title.
     pub(super) title: String,
     /// Heading level.
     pub(super) level: u8,
@@ -61,7 +60,6 @@ pub(super) struct RunView {
     pub(super) explained: Vec<ExplainedView>,
     /// Drives, or what stands in for them.
     pub(super) drives: Option<Table>,
-    /// Note on the drives.
     pub(super) drives_note: &'static str,
     /// Findings, worst first.
     pub(super) findings: Vec<FindingView>,
@@ -87,7 +85,6 @@ pub(super) struct RunView {
     pub(super) summary: Option<Table>,
     /// Figures that combine several measurements.
     pub(super) figures: Vec<FigureView>,
-    /// Measurements.
     pub(super) measurements: Vec<MeasurementView>,
     /// Number of measurements and figures not shown; empty if none.
     pub(super) left_out: String,
@@ -218,7 +215,7 @@ impl RunView {
             rounds,
             predicted: run.outlook.filter(|of| !of.predictions.is_empty()).map(predicted),
             knees: run.outlook.map(knees).unwrap_or_default(),
-            skipped: record.run.skipped.iter().map(skipped).collect(),
+            skipped: record.run.skipped.iter().map(|one| skipped(record.run.kind, one)).collect(),
             unread: unread.iter().map(|line| clean(line)).collect(),
             plan: record.run.plan.lines().map(clean).collect::<Vec<_>>().join("\n"),
         };
@@ -389,9 +386,9 @@ fn blocks(host: &Host) -> Option<Table> {
     (!rows.is_empty()).then(|| Table::of(&columns, rows).without_empty(1))
 }
 
-fn skipped(of: &iodyno_model::Skipped) -> (String, String, String) {
+fn skipped(kind: RunKind, of: &iodyno_model::Skipped) -> (String, String, String) {
     let what = match &of.step {
-        Some(step) => format!("{}, {}", clean(&of.target), step_name(step)),
+        Some(step) => format!("{}, {}", clean(&of.target), step_name(kind, step)),
         None => clean(&of.target),
     };
     (what, clean(&of.why.to_string()), clean(&of.next))

@@ -29,9 +29,9 @@ pub(super) fn measurements(
         let of = &record.measurements[n];
         let judged = assessment.of(n);
         let mut lead = vec![
-            match n < details {
-                true => Cell::link(step_name(&of.name), &id(n)),
-                false => Cell::text(step_name(&of.name)),
+            match (step_name(record.run.kind, &of.name), n < details) {
+                (name, true) => Cell::link(name, &id(n)),
+                (name, false) => Cell::text(name),
             },
             Cell { class: "words", ..Cell::text(if one_place { io(of) } else { io_on(of) }) },
         ];

@@ -5,7 +5,6 @@ use iodyno_model::{Estimate, Spread, Validity, Verdict};
 use crate::text::grid::{GridCell, GridColumn};
 use crate::text::ink::Ink;
 
-/// Table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     /// Columns: (heading, right-aligned).
@@ -17,7 +16,6 @@ pub(super) struct Table {
 /// Cell of a table, or a mark.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cell {
-    /// Text.
     pub(super) text: String,
     /// CSS classes.
     pub(super) class: &'static str,

@@ -111,7 +111,7 @@ fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option
                 latencies.push(format!("latency {share}"));
                 continue;
             }
-            let name = step_name(&of.name);
+            let name = step_name(record.run.kind, &of.name);
             match rates.iter_mut().find(|(known, _)| *known == share) {
                 Some((_, names)) => names.push(name),
                 None => rates.push((share, vec![name])),

@@ -15,7 +15,7 @@ const INDENT: usize = 6;
 
 /// Findings in the assessment's order (worst first): headline, figures, why it matters, what to do
 /// next; then how many rules could not decide, and why. Lines are at most `style.width` long.
-pub fn findings_text(assessment: &Assessment, style: &Style) -> String {
+pub(crate) fn findings_text(assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
     for finding in &assessment.findings {
         out.push_str(&finding_text(finding, style));

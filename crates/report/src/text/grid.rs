@@ -14,7 +14,6 @@ const GAP: usize = 2;
 /// Table column.
 #[derive(Debug, Clone)]
 pub(crate) struct GridColumn<'a> {
-    /// Heading.
     pub(crate) heading: Cow<'a, str>,
     /// 0 always stays; the highest is dropped first.
     pub(crate) priority: u8,

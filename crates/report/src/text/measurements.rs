@@ -143,7 +143,7 @@ fn entry(
     let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
     let beside = style.width >= BESIDE;
     let indent = if beside { 2 + VERDICT_WIDTH + NAME_WIDTH } else { 2 + VERDICT_WIDTH };
-    let name = step_name(&measurement.name);
+    let name = step_name(record.run.kind, &measurement.name);
     let mut out = String::new();
     let mut lead = |(label, ink): (&str, Ink), items: Vec<String>| {
         let gap = " ".repeat(VERDICT_WIDTH.saturating_sub(label.len()));
@@ -222,12 +222,13 @@ pub(crate) fn verdict_label(
     }
 }
 
-pub(crate) fn step_name(name: &str) -> String {
-    match name {
-        "seq-read" => "sequential read".into(),
-        "rand-read" => "random read".into(),
-        "latency" => "read latency".into(),
-        other => clean(other),
+/// Name of a measurement: steps of `check` in words, all others as the user wrote them.
+pub(crate) fn step_name(kind: RunKind, name: &str) -> String {
+    match (kind, name) {
+        (RunKind::Check, "seq-read") => "sequential read".into(),
+        (RunKind::Check, "rand-read") => "random read".into(),
+        (RunKind::Check, "latency") => "read latency".into(),
+        (_, other) => clean(other),
     }
 }
 
@@ -434,7 +435,10 @@ fn skipped(record: &RunRecord, style: &Style, after_something: bool) -> String {
     out.push_str(&hanging(style, 0, Ink::Bold).lines(&["Not measured".to_string()]));
     for skipped in &record.run.skipped {
         let what = match &skipped.step {
-            Some(step) => format!("{}, {}", clean(&skipped.target), step_name(step)),
+            Some(step) => {
+                let step = step_name(record.run.kind, step);
+                format!("{}, {step}", clean(&skipped.target))
+            }
             None => clean(&skipped.target),
         };
         let mut why = hanging(style, 2, Ink::Plain);
@@ -445,4 +449,15 @@ fn skipped(record: &RunRecord, style: &Style, after_something: bool) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_keep_the_names_that_users_gave_them() {
+        assert_eq!(step_name(RunKind::Check, "latency"), "read latency");
+        assert_eq!(step_name(RunKind::Run, "latency"), "latency");
+    }
 }

@@ -57,7 +57,6 @@ pub use comparison::{comparison_screen, comparison_text, row_title, workload_tit
 pub use details::details_text;
 pub use drives::drives_table;
 pub use explain::{explain_screen, explain_text};
-pub use findings::findings_text;
 pub use fleet::fleet_text;
 pub use headroom::{headroom_line, headroom_text};
 pub use history::history_text;
@@ -66,7 +65,7 @@ pub use jobs::jobs_text;
 pub use layouts::layouts_text;
 pub use markdown::page_text;
 pub use measurements::measurements_text;
-pub use model::{model_differences, model_text, options_p99_sentence};
+pub use model::{model_text, options_p99_sentence};
 pub use outlook::{knees, predictions_text, sentence};
 pub use point_grids::PlannedPoint;
 pub use pts::pts_text;
@@ -87,7 +86,8 @@ pub use verdict::verdict_text;
 pub use words::{ascii, clean};
 
 pub(crate) use figure::measured;
-pub(crate) use findings::severity_label;
+pub(crate) use findings::{findings_text, severity_label};
+pub(crate) use model::model_differences;
 pub(crate) use verdict::verdict_words;
 
 /// Text of `list`: the number of drives with their alarms, the drive table, and the host.

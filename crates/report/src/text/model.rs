@@ -61,7 +61,7 @@ fn features(likeness: &ModelLikeness) -> Vec<Feature> {
 }
 
 /// Names of the features in which a model differs too much from its trace.
-pub fn model_differences(likeness: &ModelLikeness) -> Vec<String> {
+pub(crate) fn model_differences(likeness: &ModelLikeness) -> Vec<String> {
     features(likeness).into_iter().filter(|one| one.differs).map(|one| one.name).collect()
 }
 

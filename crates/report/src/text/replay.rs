@@ -109,7 +109,7 @@ pub(crate) fn latency_rows(
 ) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let columns = vec![
         GridColumn::new("I/O", 0, false),
-        GridColumn::new("SIZE", 0, true),
+        GridColumn::new("UP TO", 0, true),
         GridColumn::new("I/OS", 2, true),
         GridColumn::new("RECORDED p50", 1, true),
         GridColumn::new("p99", 0, true),

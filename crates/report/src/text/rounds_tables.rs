@@ -20,7 +20,6 @@ const FIVE_NINES: f64 = 99.999;
 pub(crate) struct RoundsTable {
     /// Heading; may be empty.
     pub(crate) heading: String,
-    /// Columns.
     pub(crate) columns: Vec<GridColumn<'static>>,
     /// A cell per column.
     pub(crate) rows: Vec<Vec<GridCell>>,

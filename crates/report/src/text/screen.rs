@@ -205,8 +205,6 @@ pub(crate) fn clause(
             format!("{which} of {subject} {need} attention")
         }
         Verdict::Warn => format!("{subject}: no failures"),
-        Verdict::Pass if all == 1 => format!("{subject}: no problems"),
-        Verdict::Pass if all == 0 => format!("{subject}: no problems"),
         Verdict::Pass => format!("{subject}: no problems"),
         Verdict::Unjudged if !glance.says_something() && !record.run.skipped.is_empty() => subject,
         Verdict::Unjudged if all == 0 => format!("{subject}: nothing to judge"),

@@ -252,8 +252,11 @@ pub(crate) fn lost_note(events: u64, product: &str) -> String {
 pub fn damage_notes(damaged: u64, is_cut: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if damaged > 0 {
-        let damaged = format_count(damaged as f64);
-        notes.push(format!("{damaged} blocks or lines are damaged: I/Os are missing"));
+        let what = match damaged {
+            1 => "1 block or line".into(),
+            damaged => format!("{} blocks or lines", format_count(damaged as f64)),
+        };
+        notes.push(format!("{what} could not be read: I/Os may be missing"));
     }
     if is_cut {
         notes.push("the recording was cut off".into());

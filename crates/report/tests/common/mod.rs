@@ -8,7 +8,7 @@ mod host;
 use host::{block, read};
 pub(crate) use host::{host, without_facts};
 use iodyno_model::*;
-use iodyno_report::Style;
+use iodyno_report::text::Style;
 
 pub(super) const START_NS: i64 = 1_732_188_896_000_000_000;
 

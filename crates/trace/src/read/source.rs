@@ -221,6 +221,7 @@ impl Source {
                         match row {
                             Some(row) => self.row(row),
                             None if is_blank || number == 1 => {}
+                            None if tables::is_other(self.format, line) => {}
                             None => self.skip(number),
                         }
                     }

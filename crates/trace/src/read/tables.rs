@@ -16,6 +16,14 @@ pub(super) struct Row {
     pub(super) actor: Option<Actor>,
 }
 
+/// True for a line that belongs to the format and is no I/O: ETW lists events of all kinds, below a
+/// header that names their columns.
+pub(super) fn is_other(format: Format, line: &str) -> bool {
+    let mut words = line.split(',').map(str::trim);
+    let is_disk = matches!(words.next(), Some("DiskRead" | "DiskWrite"));
+    format == Format::Etw && (!is_disk || words.next() == Some("TimeStamp"))
+}
+
 /// Parses a row of a published trace; `None` if it is not one.
 pub(super) fn row(format: Format, line: &str) -> Option<Row> {
     let mut words = [""; 16];

@@ -33,7 +33,6 @@ pub(super) struct Run {
     /// Keys of the job heads found.
     pub(super) heads: BTreeSet<HeadKey>,
     groups: Vec<Group>,
-    /// Numbers of the groups.
     group_numbers: BTreeSet<u32>,
     /// Rows of disk statistics.
     disks: Option<String>,

@@ -59,7 +59,6 @@ pub(super) enum Kind {
 /// A statement of fio's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Statement {
-    /// Kind.
     pub(super) kind: Kind,
     /// First line, from 1.
     pub(super) line: usize,

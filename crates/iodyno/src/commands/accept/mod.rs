@@ -22,7 +22,7 @@ use crate::commands::export::documents;
 use crate::commands::present::{JudgeOptions, print};
 use crate::commands::setup::end_on_signals;
 use crate::commands::{judged, rejudge};
-use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
 use crate::push::{DestinationRef, Outbox, Upload};
 use crate::terminal;
 
@@ -115,11 +115,10 @@ fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()
     if profile.writes
         && (arguments.targets.is_empty() || arguments.permissions.allow_write.is_empty())
     {
-        let what = format!("{name} destroys data: name each target and its --allow-write SERIAL");
-        return Err(Usage(what).into());
+        bail_usage!("{name} destroys data: name each target and its --allow-write SERIAL");
     }
     if context.is_captured() && profile.steps.iter().any(|step| step.run[0] != "check") {
-        return Err(Usage(format!("{name}: a captured machine cannot be measured")).into());
+        bail_usage!("{name}: a captured machine cannot be measured");
     }
     arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)
 }

@@ -10,7 +10,6 @@ use super::clock;
 /// Maximum length of the node's name within a document's name, characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// This node.
 pub(super) struct Node {
     /// Name given by the launcher, else the host name.
     pub(super) name: String,

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Deserialize;
 
-use crate::context::{Usage, read};
+use crate::context::{Usage, bail_usage, read};
 
 /// Supported format.
 const FORMAT: &str = "iodyno.accept/1";
@@ -69,7 +69,7 @@ impl Profile {
                 Some(meant) => format!("did you mean {meant}?"),
                 None => "iodyno accept --list shows the profiles".into(),
             };
-            return Err(Usage(format!("{name} is neither a profile nor a file; {next}")).into());
+            bail_usage!("{name} is neither a profile nor a file; {next}");
         }
         Self::parse(&read(path)?, name)
     }

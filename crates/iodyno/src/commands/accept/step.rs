@@ -18,7 +18,6 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between checks for an interrupt.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Result of a step.
 pub(super) struct StepResult {
     /// Exit status; 3 if it was killed.
     pub(super) status: u8,

@@ -6,14 +6,13 @@ use iodyno_model::{RunRecord, shell_word};
 use iodyno_report::text::{json_text, layouts_text};
 
 use crate::arguments::{Show, Table};
-use crate::context::{Context, Usage};
+use crate::context::{Context, bail_usage};
 use crate::terminal;
 
 /// Prints the runs of an earlier `iodyno layouts`.
 pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -> Result<u8> {
     if arguments.format.is_some() || arguments.baseline.is_some() {
-        let what = "these are several runs: --format and --baseline need one (iodyno runs)";
-        return Err(Usage(what.into()).into());
+        bail_usage!("these are several runs: --format and --baseline need one (iodyno runs)");
     }
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();
     if let Some(comparison) = Comparison::among(&named) {
@@ -33,7 +32,7 @@ pub(super) fn shown(
     further: &[String],
 ) -> Result<String> {
     if context.json {
-        let document = iodyno_report::layouts_document(&comparison.workloads());
+        let document = iodyno_report::document::layouts_document(&comparison.workloads());
         return Ok(json_text(&document)?);
     }
     let style = terminal::style(context, table);

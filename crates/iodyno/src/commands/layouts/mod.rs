@@ -19,7 +19,7 @@ use crate::arguments::Layouts;
 use crate::commands::free_name;
 use crate::commands::setup::Setup;
 use crate::commands::study::{StudyRun, generator, measure};
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, bail_usage};
 use crate::terminal;
 use files::Files;
 use trial::{BASELINE, Trial, TrialInputs};
@@ -27,7 +27,6 @@ use workload::Workload;
 
 /// Default prefix of the runs' names.
 const DEFAULT_NAME: &str = "layouts";
-/// Default layouts.
 const DEFAULT_LAYOUTS: [&str; 3] = ["raw", "lvm-stripe", "md0"];
 /// Default layouts on a single drive, which cannot be striped.
 const DEFAULT_LAYOUTS_OF_ONE: [&str; 3] = ["raw", "lvm", "ext4"];
@@ -38,16 +37,13 @@ const MAX_DRIVE_SHARE: f64 = 0.8;
 
 pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
     let layouts = layouts(arguments)?;
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot be measured".into()).into());
-    }
+    context.refuse_captured("cannot be measured")?;
     let missing = missing_tools(&layouts);
     if !missing.is_empty() && !arguments.dry_run {
         let programs: Vec<&str> = missing.iter().map(|tool| tool.program).collect();
         let packages: BTreeSet<&str> = missing.iter().map(|tool| tool.package).collect();
         let packages = Vec::from_iter(packages).join(" ");
-        let what = format!("{} not installed: apt install {packages}", programs.join(", "));
-        return Err(Usage(what).into());
+        bail_usage!("{} not installed: apt install {packages}", programs.join(", "));
     }
     let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let files = match arguments.on_files {
@@ -69,7 +65,7 @@ fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
     if let Some(word) =
         arguments.drives.iter().find(|word| word.contains(':') && parse(word).is_ok())
     {
-        return Err(Usage(format!("{word} is a layout, not a drive: quote lists in braces")).into());
+        bail_usage!("{word} is a layout, not a drive: quote lists in braces");
     }
     let words: Vec<&str> = match arguments.layout.as_slice() {
         [] if arguments.drives.len() == 1 => DEFAULT_LAYOUTS_OF_ONE.to_vec(),
@@ -128,16 +124,14 @@ fn on_drives(
 fn targets(arguments: &Layouts, setup: &Setup, files: Option<&Files>) -> Result<Vec<Target>> {
     let words = files.map_or(&arguments.drives, |files| &files.drives);
     if arguments.dry_run && arguments.on_files.is_some() {
-        let what = "--on-files creates devices: name drives, or leave out --dry-run";
-        return Err(Usage(what.into()).into());
+        bail_usage!("--on-files creates devices: name drives, or leave out --dry-run");
     }
     if words.is_empty() {
-        let what = "no drives: name drives whose data may be lost, or --on-files 1g";
-        return Err(Usage(what.into()).into());
+        bail_usage!("no drives: name drives whose data may be lost, or --on-files 1g");
     }
     let targets = resolve_all(&setup.host, words)?;
     if let Some(other) = targets.iter().find(|target| !matches!(target, Target::Block(_))) {
-        return Err(Usage(format!("{}: expected a drive", other.name())).into());
+        bail_usage!("{}: expected a drive", other.name());
     }
     Ok(targets)
 }
@@ -263,10 +257,9 @@ fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
     let asked = arguments.range.unwrap_or(DEFAULT_BYTES.min(most));
     if asked > most || asked == 0 {
         let (asked, most) = (Bytes(asked).binary(), Bytes(most).binary());
-        let what = format!(
+        bail_usage!(
             "--range {asked}: at most {most}, 80 % of the smallest drive, fit every layout"
         );
-        return Err(Usage(what).into());
     }
     Ok(asked)
 }

@@ -7,7 +7,7 @@ use iodyno_model::Purpose;
 
 use crate::arguments::{Layouts, RunGenerator};
 use crate::commands::sweep;
-use crate::context::Usage;
+use crate::context::bail_usage;
 
 /// Name of the file measured on a file system.
 const FILE: &str = "data";
@@ -37,12 +37,16 @@ impl Workload {
     ) -> Result<Self> {
         let mut study = sweep::plan(Some(&arguments.plan))?;
         if study.is_of_steps() {
-            let why = "its steps need whole targets, not parts of them";
-            return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
+            bail_usage!(
+                "--plan {}: its steps need whole targets, not parts of them",
+                arguments.plan
+            );
         }
         if study.rounds.is_some() || study.scaling.is_some() || study.preparation.is_some() {
-            let why = "its rounds or preparation need drives, not layouts built on them";
-            return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
+            bail_usage!(
+                "--plan {}: its rounds or preparation need drives, not layouts built on them",
+                arguments.plan
+            );
         }
         arguments.stopping.apply(&mut study);
         let asked = arguments.run_options.generator.map(RunGenerator::made_by);
@@ -54,11 +58,10 @@ impl Workload {
         let new_files = layout.file_system().is_some_and(|of| of.new_files);
         let own_files = study.steps.iter().any(|step| step.own_file);
         if own_files && layout.file_system().is_none() {
-            let why = format!(
+            bail_usage!(
                 "--plan {}: its points create files; {layout} has no file system",
                 arguments.plan
             );
-            return Err(Usage(why).into());
         }
         study.targets = tops.iter().map(|top| target(top, new_files || own_files)).collect();
         study.targets_together = tops.len() > 1;
@@ -76,11 +79,10 @@ impl Workload {
             points.iter_mut().for_each(|point| into_new_file(point, size_bytes));
         }
         if points.is_empty() {
-            let why = format!(
+            bail_usage!(
                 "--plan {}: no point only writes, so {layout} has nothing to measure",
                 arguments.plan
             );
-            return Err(Usage(why).into());
         }
         Ok(Self { study, points })
     }

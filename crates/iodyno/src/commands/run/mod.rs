@@ -30,8 +30,9 @@ use iodyno_load::LoadGenerator;
 use iodyno_native::{CommandPolicy, NativeGenerator};
 
 use crate::arguments::{LiveView, Run, RunGenerator};
+use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
-use crate::context::{Context, MAX_TEXT_BYTES, Usage, refuse_unwritable};
+use crate::context::{Context, MAX_TEXT_BYTES, Usage, bail_usage, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -44,9 +45,7 @@ use status::Status;
 use trigger::Trigger;
 
 pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> {
-    if context.is_captured() {
-        return Err(Usage("a captured machine cannot run jobs".into()).into());
-    }
+    context.refuse_captured("cannot run jobs")?;
     let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
     let line = parse_command_line(&arguments.job, &OptionTable).map_err(|error| usage(&error))?;
     let invocation = &line.invocation;
@@ -80,8 +79,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
     arguments.run_options.load_options.streaming.refuse_beside(prints, "--output-format")?;
     if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
-        let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
-        return Err(Usage(what).into());
+        bail_usage!("--trigger={command} runs a command; allow it with --allow-exec");
     }
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
@@ -138,9 +136,8 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if face == Face::Fio {
         face::error_lines(&record).iter().for_each(|line| terminal::note(line));
     }
-    let judged =
-        output::Judged { claims: &setup.claims, table: &arguments.run_options.load_options.table };
-    let ours = watcher.output.finish(context, &mut setup.store, &record, &judged, idleness)?;
+    let judging = JudgeOptions::latest(&setup.claims, &arguments.run_options.load_options.table);
+    let ours = watcher.output.finish(context, &mut setup.store, &record, &judging, idleness)?;
     let fired = watcher.trigger.as_ref().is_some_and(|trigger| trigger.fired);
     Ok(face.status_of_run(&record, ours, fired))
 }

@@ -12,22 +12,14 @@ use iodyno_fio::out::{
 use iodyno_job::Job;
 use iodyno_job::script::{Script, ScriptSection, WrittenOption};
 use iodyno_job::syntax::{Invocation, OutputFormat, Place};
-use iodyno_judge::ClaimBook;
 use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
-use crate::arguments::Table;
 use crate::commands::present::{JudgeOptions, judge, judge_and_print};
 use crate::context::Context;
 use crate::terminal;
 
 use super::face::Face;
-
-/// Basis of the verdicts, and style of tables.
-pub(super) struct Judged<'a> {
-    pub(super) claims: &'a ClaimBook,
-    pub(super) table: &'a Table,
-}
 
 /// Destination and formats of reports.
 pub(super) struct Output<'a> {
@@ -69,19 +61,18 @@ impl<'a> Output<'a> {
         context: &Context,
         store: &mut Store,
         record: &RunRecord,
-        judged: &Judged<'_>,
+        judging: &JudgeOptions<'_>,
         idleness: Option<CpuIdleness>,
     ) -> Result<u8> {
-        let judging = JudgeOptions::latest(judged.claims, judged.table);
         if self.formats.is_empty() && !self.invocation.append_terse {
             if let Some(path) = &self.invocation.output {
-                let (text, status) = judge(context, store, record, &judging)?;
+                let (text, status) = judge(context, store, record, judging)?;
                 write(path, &text)?;
                 return Ok(status);
             }
-            return judge_and_print(context, store, record, &judging);
+            return judge_and_print(context, store, record, judging);
         }
-        let (_, status) = judge(context, store, record, &judging)?;
+        let (_, status) = judge(context, store, record, judging)?;
         let report =
             Report { idleness, ..report(&record.measurements, &record.snapshots, self.script)? };
         let mut text = self.text(&report, &self.formats);

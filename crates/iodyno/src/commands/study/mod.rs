@@ -7,17 +7,15 @@ use std::path::Path;
 use anyhow::Result;
 use iodyno_campaign::{LayoutPlan, MadeBy, Options, Point, Preparing, Resumed, Study, Work};
 use iodyno_fio::FioGenerator;
-use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{Measurement, RunRecord};
 use iodyno_native::NativeGenerator;
-use iodyno_store::Store;
 use iodyno_target::{Permission, Target, resolve_all};
 
 use crate::arguments::{RunOptions, Table};
 use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage};
+use crate::context::{Context, Usage, bail_usage};
 use crate::grid::Grid;
 use crate::progress::Display;
 
@@ -50,11 +48,10 @@ pub(crate) fn refuse_partial_rounds(study: &Study, left_out: usize) -> Result<()
     if (study.rounds.is_some() || study.headroom.is_some()) && left_out > 0 {
         let targets = study.targets.join(", ");
         let what = if study.rounds.is_some() { "its rounds write" } else { "it writes" };
-        let why = format!(
+        bail_usage!(
             "{what} {targets}, which iodyno did not leave in this state: --allow-write names what may \
              be written"
         );
-        return Err(Usage(why).into());
     }
     Ok(())
 }
@@ -121,10 +118,10 @@ pub(crate) fn generator(asked: MadeBy, fio: Option<&Path>) -> Result<Box<dyn Loa
 /// Judges and prints a run.
 pub(crate) fn print(
     context: &Context,
-    store: &mut Store,
-    claims: &ClaimBook,
+    setup: &mut Setup,
     record: &RunRecord,
     table: &Table,
 ) -> Result<u8> {
-    judge_and_print(context, store, record, &JudgeOptions::latest(claims, table))
+    let judging = JudgeOptions::latest(&setup.claims, table);
+    judge_and_print(context, &mut setup.store, record, &judging)
 }

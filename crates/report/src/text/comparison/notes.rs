@@ -154,7 +154,6 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     words
 }
 
-/// Caveat of a cell.
 struct CellCaveat {
     /// Rule that raised it, or another fixed key.
     kind: String,
