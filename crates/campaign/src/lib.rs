@@ -45,7 +45,7 @@ pub use plan::{
     Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
 pub use preparation::{Conditioning, FillProgress, Preparing, stopped};
-pub use profiles::{profile, profile_names, profile_schema, profile_script};
+pub use profiles::{FIT_FILES, profile, profile_names, profile_schema, profile_script};
 pub use resume::{Left, differences, writes_since_stop};
 pub use run::carry_out;
 pub use schedule::{Adapting, ScriptJobs};

@@ -36,7 +36,10 @@ pub fn profile_schema() -> Value {
     })
 }
 
-/// Name pattern of the files that a profile makes in a directory.
+/// Beginning of the names of files that a profile makes in a directory.
+pub const FIT_FILES: &str = ".iodyno-fit.";
+
+/// Their names.
 const FILES: &str = ".iodyno-fit.$jobname.$jobnum.$filenum";
 
 /// Error for a profile that names a path.

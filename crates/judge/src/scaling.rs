@@ -4,6 +4,9 @@ use iodyno_model::{Estimate, Measurement, Metric, Scaling, format_mb_per_s};
 
 use crate::convergence::{is_whole, total_figure};
 
+/// Drives that keep this share of their rate lose nothing to another.
+const UNDISTURBED: f64 = 0.95;
+
 /// Growth of one point's aggregate with the number of drives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Growth {
@@ -31,7 +34,12 @@ impl Growth {
         let aggregates: Vec<f64> = (1..).map_while(aggregate).collect();
         let least = aggregates.first().map(|alone| alone * asked.least_gain_percent / 100.0);
         let brings_little = |pair: &[f64]| least.is_some_and(|least| pair[1] - pair[0] < least);
-        let stopped_at = aggregates.windows(2).position(brings_little).map(|n| n + 1);
+        // A slower drive adds little at its full speed, and the others lose nothing to it.
+        let kept = |drives: usize| mean(on(drives).map(without_last));
+        let is_undisturbed =
+            |n: usize, here: f64| kept(n + 2).is_some_and(|kept| kept >= UNDISTURBED * here);
+        let stops = |(n, pair): (usize, &[f64])| brings_little(pair) && !is_undisturbed(n, pair[0]);
+        let stopped_at = aggregates.windows(2).enumerate().position(stops).map(|n| n + 1);
         let bound = |drives: usize, of: fn(&Estimate) -> f64| {
             let of_one = |one: &Measurement| {
                 one.total.iter().map(|result| Some(of(&result.bandwidth?))).sum::<Option<f64>>()
@@ -83,6 +91,15 @@ impl Growth {
             all / alone
         ))
     }
+}
+
+/// Rate of all drives but the last, bytes per second; `None` if one is not known.
+fn without_last(of: &Measurement) -> Option<f64> {
+    let (_, others) = of.targets.split_last()?;
+    let parts = of.parts.iter().filter(|part| part.clone.is_none());
+    let parts = parts.filter(|part| others.contains(&part.target));
+    let rates = parts.flat_map(|part| &part.results).map(|result| Some(result.bandwidth?.value));
+    rates.sum::<Option<f64>>().filter(|sum| *sum > 0.0)
 }
 
 /// Mean of values; `None` if one is not known.
@@ -142,6 +159,27 @@ mod tests {
         assert_eq!(growth(&many).stopped_at, None);
         assert!(growth(&many).sentence("x").unwrap().contains("grew up to 24 drives"));
         assert_eq!(growth(&[1e9]).sentence("x"), None);
+    }
+
+    #[test]
+    fn a_slower_drive_at_its_full_speed_shares_no_limit() {
+        let stopped = |first: f64, second: f64| {
+            let mut all = measured(&[7e9, 7.54e9]);
+            let results = all[1].total.clone();
+            all[1].parts = [first, second]
+                .into_iter()
+                .zip(all[1].targets.clone())
+                .map(|(rate, target)| {
+                    let mut results = results.clone();
+                    results[0].bandwidth = Some(Estimate::bare(rate));
+                    let (clone, account, failure) = (None, None, None);
+                    iodyno_model::Part { target, clone, results, account, failure }
+                })
+                .collect();
+            Growth::of(&Scaling::default(), all.iter()).stopped_at
+        };
+        assert_eq!(stopped(7e9, 0.54e9), None);
+        assert_eq!(stopped(3.9e9, 3.64e9), Some(1));
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iodyno_campaign::{Work, profile, profile_names, profile_script};
+use iodyno_campaign::{FIT_FILES, Work, profile, profile_names, profile_script};
 use iodyno_files::{NameOrigin, inspect_log};
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::fit::{is_valid, setting_texts};
-use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord};
+use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord, shell_word};
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::Fit;
@@ -54,6 +54,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         inspect_log(path, NameOrigin::User, head.as_bytes())
             .map_err(|error| Usage(error.to_string()))?;
     }
+    refuse_leftovers(&script)?;
     refuse_crowding(&profile, &script, &target)?;
     let work = Work::of_profile(profile.clone(), &target, text)?;
     let mut setup = Setup::of(context, &arguments.load_options)?;
@@ -162,6 +163,25 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
 /// (nodefs.available<10%).
 const fn is_crowded(bytes: u64, free: u64, all: u64) -> bool {
     bytes > free / 2 && free.saturating_sub(bytes) < all / 10
+}
+
+/// Refuses to run beside the files of another fit, which is at work or was killed.
+fn refuse_leftovers(script: &Script) -> Result<()> {
+    let is_ours = |path: &Path| {
+        path.file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(FIT_FILES.as_bytes()))
+    };
+    let files = files(script);
+    let there = files
+        .iter()
+        .map(|(path, _)| Path::new(*path))
+        .find(|path| is_ours(path) && path.symlink_metadata().is_ok());
+    let Some(folder) = there.and_then(Path::parent) else { return Ok(()) };
+    let pattern = format!("{}/{FIT_FILES}*", shell_word(&folder.to_string_lossy()));
+    bail_usage!(
+        "{} has files of another fit: wait for it, or, if it was killed, remove them: rm {pattern}",
+        folder.display()
+    );
 }
 
 /// Refuses to fill the directory that an application lives in.

@@ -110,7 +110,8 @@ pub(crate) fn sheet_rates(case: &Case<'_>, claims: &ClaimBook) -> Option<f64> {
 fn claim(case: &Case<'_>, claims: &ClaimBook) -> Option<Ceiling> {
     let rate = sheet_rates(case, claims)?;
     // A sheet's write rate does not include parity and copies.
-    let plain = case.layer.as_deref().is_none_or(|layer| matches!(layer, "raid0" | "stripe"));
+    let plain =
+        case.layer.as_deref().is_none_or(|layer| matches!(layer, "raid0" | "stripe" | "striped"));
     if !plain && !case.reads() {
         return None;
     }

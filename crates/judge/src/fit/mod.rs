@@ -10,6 +10,7 @@ use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustere
 use iodyno_stats::two_sample::student_interval;
 
 use crate::figures;
+use crate::headroom::{REACHED, asked_rate};
 use iodyno_model::figures::{Unit, decimals_for_digits, rounded, without_interval};
 pub use settings::{SettingText, fill_in_jobs, setting_text, setting_texts};
 
@@ -79,10 +80,22 @@ pub fn figure(
     if rounds.len() < LEAST_ROUNDS || rounds.iter().any(|one| one.failure().is_some()) {
         return None;
     }
+    let is_latency = matches!(of.figure, FigureKind::Percentile(_) | FigureKind::Mean);
+    if is_latency && rounds.iter().any(|one| is_behind(one, of.io)) {
+        return None;
+    }
     match of.figure {
         FigureKind::Percentile(percent) => percentile(&rounds, of.io, percent),
         figure => mean(&rounds, of.io, figure),
     }
+}
+
+/// True for a job that did not keep its `rate_iops`: latencies count from when I/Os were due, so they
+/// are those of its backlog.
+fn is_behind(of: &Measurement, io: IoOf) -> bool {
+    let IoOf::Data(direction) = io else { return false };
+    let rate = of.result(direction).and_then(|result| result.iops);
+    asked_rate(of, "rate_iops").zip(rate).is_some_and(|(asked, rate)| rate.value < REACHED * asked)
 }
 
 /// Mean over rounds of equal length, which are nearly independent.

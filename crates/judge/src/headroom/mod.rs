@@ -21,7 +21,7 @@ use crate::fit::percentile;
 use crate::tail::quantile_of_result;
 
 /// A rate is reached from this share on.
-const REACHED: f64 = 0.97;
+pub(crate) const REACHED: f64 = 0.97;
 /// Reads alongside writes that are measured alone, as a share of the maximum: enough for a p99.
 const FEW_READS: f64 = 0.01;
 /// Confidence level of the percentiles' intervals.
@@ -243,7 +243,7 @@ fn p99(result: &DirectionResult) -> Option<Estimate> {
 
 /// Returns the rate limit of a measurement's jobs together, per second, from fio's per-job
 /// `option`; `None`: not limited.
-fn asked_rate(of: &Measurement, option: &str) -> Option<f64> {
+pub(crate) fn asked_rate(of: &Measurement, option: &str) -> Option<f64> {
     let text = of.workload.options.get(option)?.to_ascii_lowercase();
     let digits = text.trim_end_matches(char::is_alphabetic);
     let power = match &text[digits.len()..] {

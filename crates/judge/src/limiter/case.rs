@@ -244,6 +244,11 @@ impl<'a> Case<'a> {
         total.iter().all(|result| result.direction == iodyno_model::Direction::Read)
     }
 
+    /// Returns true if it only reads, from copies.
+    pub(crate) fn reads_a_mirror(&self) -> bool {
+        self.reads() && matches!(self.layer.as_deref(), Some("raid1" | "raid10"))
+    }
+
     /// State of its drives' own links, if all are equal.
     pub(crate) fn own_link(&self) -> Option<LinkState> {
         let host = self.host()?;

@@ -258,6 +258,15 @@ impl<'a> CaseContext<'a, '_> {
             return None;
         }
         Some(match self.ceiling(Bound::Layer) {
+            Some(ceiling)
+                if self.case.reads_a_mirror()
+                    && ceiling.low < ceiling.value
+                    && self.case.rate.value >= LAYER_FINE * ceiling.low
+                    && self.case.rate.value < LAYER_FINE * ceiling.value =>
+            {
+                let why = "a single sequence is read from one copy";
+                Suspect::confirmed(Limiter::Layer, format!("{why}: {}", self.against(ceiling)))
+            }
             Some(ceiling) if self.case.rate.value >= LAYER_FINE * ceiling.low => {
                 Suspect::cleared(Limiter::Layer, self.against(ceiling))
             }

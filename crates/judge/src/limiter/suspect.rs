@@ -239,6 +239,9 @@ impl Limiter {
                 "Attach drives without the card where they have to be fast, and look at the links \
                  between the card and its drives."
             }
+            Self::Layer if case.reads_a_mirror() => {
+                "Read several sequences at once (numjobs): md takes another copy for each."
+            }
             Self::Layer => {
                 "Measure the members at once without the layer; then its chunk and threads."
             }

@@ -1,6 +1,6 @@
 //! Finds drives with a single I/O queue for all CPUs.
 
-use iodyno_model::{Evidence, Host, Severity};
+use iodyno_model::{Drive, Evidence, Host, Severity};
 
 use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
@@ -14,7 +14,9 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let cpus = host.cpus.online.get().map_or(0, Vec::len);
+    let is_local = |drive: &&Drive| drive.transport.get().is_none_or(|name| name == "pcie");
     let drives = host.drives.iter().filter(|drive| drive.virtual_disk.is_none());
+    let drives = drives.filter(is_local);
     for drive in drives.filter(|_| cpus > 1) {
         let blocks = drive.namespaces.iter().filter_map(|one| host.block(&one.name));
         let Some(queues) = blocks.map(|block| &block.queue.hardware_queues).next() else {
