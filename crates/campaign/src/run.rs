@@ -202,6 +202,11 @@ impl ActiveRun<'_> {
         let is_question = matches!(self.work.jobs, Jobs::Question(_));
         let steps = self.work.steps().iter();
         let writes = steps.clone().any(|step| step.job.writes());
+        // What is refused is not announced first.
+        let written = self.targets.iter().filter(|_| is_question && writes);
+        for target in written.filter(|target| !matches!(target, Target::Directory(_))) {
+            target.clear_for_writing(host, &options.permission)?;
+        }
         let is_named = |target: &&Target| target.is_allowed_by(host, &options.permission);
         let neighbours: Vec<&Target> = match is_question && !writes {
             true => options.neighbours.iter().filter(is_named).collect(),

@@ -211,7 +211,11 @@ fn contradictions_to_rounds_are_reported() {
         ("window = 5", "window = 1", "window"),
         ("window = 5", "window = 26", "window"),
         ("window = 5", "window = 5\nwritten_times = 0.0", "written_times"),
-        ("slope_percent = 10.0", "slope_percent = -1.0", "slope_percent: above 0"),
+        (
+            "slope_percent = 10.0",
+            "slope_percent = -1.0",
+            "slope_percent: expected a number above 0",
+        ),
         ("metric = \"iops\"", "metric = \"iosp\"", "iosp"),
         ("most = 25", "moost = 25", "moost"),
     ] {

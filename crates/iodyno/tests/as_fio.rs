@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::common::{Loop, World, json, says, status, text};
+use crate::run::document;
 
 /// A link named `fio` in a folder of its own, to be put first in PATH.
 fn link(world: &World) -> std::path::PathBuf {
@@ -370,4 +371,70 @@ fn trims_are_counted_by_block() {
     }
     let output = fio(&world, &format!("{line} --bs=96k"));
     status(&output, 1);
+}
+
+#[test]
+fn behind_a_link_of_its_name_the_real_fio_is_found() {
+    let world = World::new();
+    let mut folders = vec![link(&world).parent().unwrap().to_owned()];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let mut run = world.command();
+    run.args(["run", "--generator", "fio", "--name=t", "--size=64k", "--rw=read"]);
+    run.env("PATH", std::env::join_paths(folders).unwrap());
+    status(&run.output().unwrap(), 0);
+}
+
+#[test]
+fn options_stay_with_their_job_beside_one_that_makes_no_io() {
+    let world = World::new();
+    let file =
+        "[global]\nsize=64k\n[first]\nbs=8k\n[made]\ncreate_only=1\nbs=16k\n[last]\nbs=32k\n";
+    fs::write(world.path("made.fio"), file).unwrap();
+    let document = document(&world, &["made.fio"]);
+    let jobs = document["jobs"].as_array().unwrap();
+    for (name, bs) in [("first", "8k"), ("last", "32k")] {
+        let job = jobs.iter().find(|job| job["jobname"] == name).unwrap();
+        assert_eq!(job["job options"]["bs"], bs, "{job}");
+    }
+}
+
+#[test]
+fn the_time_of_a_libaio_job_does_not_include_the_end_of_its_context() {
+    let world = World::new();
+    let job = ["--name=t", "--rw=randread", "--size=1m", "--ioengine=libaio"];
+    let document = document(&world, &[&job[..], &["--rate_iops=1000", "--number_ios=85"]].concat());
+    let job = &document["jobs"][0];
+    let (counted, whole) = (&job["read"]["runtime"], &job["job_runtime"]);
+    assert!(counted.as_u64().unwrap() <= whole.as_u64().unwrap() + 1, "{job}");
+}
+
+#[test]
+fn averages_of_a_synchronous_engine_are_in_the_log_of_completions() {
+    let world = World::new();
+    let job = ["--name=t", "--rw=randread", "--size=1m", "--write_lat_log=l", "--log_avg_msec=50"];
+    status(&world.jobs(&[&job[..], &["--rate_iops=1000", "--number_ios=150"]].concat()), 0);
+    let rows = |name: &str| fs::read_to_string(world.path(name)).unwrap().lines().count();
+    assert_eq!(rows("l_clat.1.log"), rows("l_lat.1.log"));
+    assert!(rows("l_clat.1.log") > 1);
+}
+
+#[test]
+fn a_read_only_run_lays_out_no_file() {
+    let world = World::new();
+    let job = ["run", "--readonly", "--name=t", "--rw=read", "--size=64k", "--filename=none"];
+    world.refused(&job, &["--readonly", "none"]);
+    assert!(!world.path("none").exists());
+    status(&world.jobs(&["--name=t", "--rw=read", "--size=64k", "--filename=none"]), 0);
+    status(&world.run(&job), 0);
+    world.refused(&[&job[..], &["--size=128k"]].concat(), &["too short"]);
+    assert_eq!(fs::metadata(world.path("none")).unwrap().len(), 64 << 10);
+}
+
+#[test]
+fn an_empty_prefix_of_a_log_is_the_jobs_name() {
+    let world = World::new();
+    let file = "[a]\nsize=64k\nrw=read\nwrite_lat_log=\n";
+    fs::write(world.path("log.fio"), file).unwrap();
+    status(&world.jobs(&["log.fio"]), 0);
+    assert!(world.path("a_lat.1.log").exists());
 }

@@ -233,7 +233,8 @@ fn nodes_push_over_tls_and_one_reads_them_all() {
     server.admin(
         "fleet",
         "INSERT INTO iodyno.document (owner, name, body) \
-         SELECT 'old', 'old', replace(body::text, '\"ruleset\": \"', '\"ruleset\": \"0')::json \
+         SELECT 'old', 'old', jsonb_set( \
+             replace(body::text, '\"ruleset\": \"', '\"ruleset\": \"0')::jsonb, '{id}', '\"old\"') \
          FROM iodyno.document WHERE owner = 'n1'; \
          INSERT INTO iodyno.document (owner, name, body) VALUES ('evil', 'x', '{\"schema\": 1}')",
     );

@@ -22,7 +22,7 @@ fn refused(world: &World, arguments: &[&str], words: &[&str]) -> String {
 
 /// Runs and returns fio's JSON.
 #[track_caller]
-fn document(world: &World, arguments: &[&str]) -> serde_json::Value {
+pub(crate) fn document(world: &World, arguments: &[&str]) -> serde_json::Value {
     printed(&world.jobs(&[arguments, &["--output-format=json"]].concat()))
 }
 

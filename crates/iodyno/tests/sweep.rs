@@ -108,7 +108,7 @@ fn what_follows_from_a_sweep_is_shown_from_any_directory() {
     status(&world.run(&GRID), 0);
     let knees = |at: &str| {
         let output =
-            world.command().args(&["show", "last", "--json"]).current_dir(at).output().unwrap();
+            world.command().args(["show", "last", "--json"]).current_dir(at).output().unwrap();
         let mut document = json(&output.stdout);
         document["outlook"]["knees"].take().as_array().unwrap().len()
     };

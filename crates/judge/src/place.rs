@@ -1,5 +1,7 @@
 //! Location of a target: its drive, and any layers between.
 
+use std::collections::BTreeSet;
+
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Drive, Host, LinkState, MdArray, Measurement, RunRecord,
 };
@@ -118,11 +120,16 @@ pub(crate) fn target_devices(of: &Measurement) -> Vec<&str> {
     all
 }
 
-/// Number of whole devices below a measurement's targets; one that the host does not know counts as
-/// one.
+/// Number of drives and other whole devices below a measurement's targets. Namespaces of one drive
+/// count once, and so does a device that the host does not know.
 pub(crate) fn device_count(host: Option<&Host>, of: &Measurement) -> usize {
     let is_unknown = |top: &&str| host.is_none_or(|host| names_under(host, top).is_empty());
-    devices(host, of).len() + target_devices(of).into_iter().filter(is_unknown).count()
+    let drive = |name| match host.and_then(|host| host.namespace(name)) {
+        Some((drive, _)) => drive.name.as_str(),
+        None => name,
+    };
+    let drives: BTreeSet<&str> = devices(host, of).into_iter().map(drive).collect();
+    drives.len() + target_devices(of).into_iter().filter(is_unknown).count()
 }
 
 /// Drives below a target; for devices that are not NVMe, the whole devices.
@@ -224,6 +231,17 @@ mod tests {
             assert_eq!(device_count(host, of), count, "{targets:?}");
             assert_eq!(shared_drives(&Index::of(&record), of).join(" "), shared, "{targets:?}");
         }
+    }
+
+    #[test]
+    fn namespaces_of_one_drive_are_one_drive() {
+        let mut record = measured(&["nvme0n1", "nvme0n2"], None);
+        for host in &mut record.snapshots {
+            let mut second = host.drives[0].namespaces[0].clone();
+            second.name = "nvme0n2".into();
+            host.drives[0].namespaces.push(second);
+        }
+        assert_eq!(device_count(record.host(), &record.measurements[0]), 1);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Conditions, CpuUse, Direction, DiskUse, Estimate, Failure, Histogram, JobStats, LatencyKind,
-    LatencySeries, PriorityLatencies, Purpose, RateSeries, SampledRates, StatedLatencies, Workload,
+    Cause, Conditions, CpuUse, Direction, DiskUse, Estimate, Failure, Histogram, JobStats,
+    LatencyKind, LatencySeries, PriorityLatencies, Purpose, RateSeries, SampledRates,
+    StatedLatencies, Workload,
 };
 
 /// Maximum number of targets in a title.
@@ -315,6 +316,14 @@ impl Measurement {
                 format!("{} {first} and {} more", self.name, self.targets.len() - 1)
             }
             targets => format!("{} {}", self.name, targets.join(" ")),
+        }
+    }
+
+    /// errno of the failure; 0: it did not fail, or for another cause.
+    pub fn errno(&self) -> i32 {
+        match &self.end {
+            EndReason::Failed(Failure { cause: Cause::Errno(errno), .. }) => *errno,
+            _ => 0,
         }
     }
 

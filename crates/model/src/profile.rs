@@ -224,7 +224,9 @@ impl fmt::Display for ProfileError {
             }
             Self::Unit(of, limit) => write!(f, "`{of}` cannot be {limit}"),
             Self::Bound(limit) => write!(f, "{limit}: expected a number above 0"),
-            Self::Share(share) => write!(f, "share = {share}: expected above 0 and at most 1"),
+            Self::Share(share) => {
+                write!(f, "share = {share}: expected a number above 0 and at most 1")
+            }
             Self::Placeholder(name) => write!(
                 f,
                 "{{{name}}}: expected a figure as in `wal sync p99`, with a factor as in \
@@ -302,7 +304,12 @@ impl Profile {
         match self.on {
             ProfileTarget::Device => first.to_owned(),
             ProfileTarget::Directory => {
-                first.rsplit_once('/').map_or(".", |(directory, _)| directory).to_owned()
+                let directory = match first.rsplit_once('/') {
+                    None => ".",
+                    Some(("", _)) => "/",
+                    Some((directory, _)) => directory,
+                };
+                directory.to_owned()
             }
         }
     }

@@ -103,7 +103,10 @@ impl JobSetup<'_> {
         let page_cache = (!*direct && job.files.invalidate).then(duplicates).transpose();
         let page_cache = page_cache.map_err(|error| format!("dup of a target: {error}"))?;
         let tallies = Tallies::new(has, syncs);
-        let tallies = if job.report.averages_submissions() { tallies.split() } else { tallies };
+        // A synchronous engine has no submission to tell apart, see `CompletionHooks::new`.
+        let queues = !self.engine.is_synchronous() || job.depth.offload;
+        let is_split = (queues || job.report.strict_stamps) && job.report.averages_submissions();
+        let tallies = if is_split { tallies.split() } else { tallies };
         Ok(Worker {
             engine: self.engine,
             page_cache: page_cache.map(PageCache::new),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iodyno_job::{ExitWhat, Job};
 use iodyno_load::{JobInterval, JobReport, LoadError, ThreadUse};
@@ -37,6 +37,8 @@ pub(crate) struct RunningJob {
     stalls: StallDetector,
     /// Number of threads that have not ended.
     busy_threads: u32,
+    /// Number of threads whose I/O has ended.
+    idle_threads: u32,
     delay_ns: u64,
     started_ns: Option<u64>,
     /// End of the I/O of the last ended thread.
@@ -73,6 +75,7 @@ impl RunningJob {
             ids: Arc::default(),
             stalls: StallDetector::new(stall_timeout_ns),
             busy_threads: 0,
+            idle_threads: 0,
             delay_ns,
             started_ns: None,
             last_end_ns: 0,
@@ -128,16 +131,30 @@ impl RunningJob {
                 let target = self.target.clone();
                 return Err(LoadError::System { target, action, error: refused.error });
             }
+            WorkerEvent::Idle(ended) => self.idle(ended, now_ns),
             WorkerEvent::Ended(result) => self.end(*result, now_ns),
         }
         Ok(())
     }
 
-    fn end(&mut self, result: WorkerResult, now_ns: u64) {
-        self.busy_threads -= 1;
-        let since_ns = result.ended.map_or(0, |ended| ended.elapsed().as_nanos() as u64);
+    /// The I/O of a thread has ended: the job's time does not include what follows.
+    fn idle(&mut self, ended: Instant, now_ns: u64) {
+        self.note_end(Some(ended), now_ns);
+        self.idle_threads += 1;
+        if self.idle_threads == self.report.threads {
+            self.ended_ns.get_or_insert(self.last_end_ns);
+        }
+    }
+
+    fn note_end(&mut self, ended: Option<Instant>, now_ns: u64) {
+        let since_ns = ended.map_or(0, |ended| ended.elapsed().as_nanos() as u64);
         let ended_ns = now_ns.saturating_sub(since_ns).max(self.started_ns.unwrap_or(0));
         self.last_end_ns = self.last_end_ns.max(ended_ns);
+    }
+
+    fn end(&mut self, result: WorkerResult, now_ns: u64) {
+        self.busy_threads -= 1;
+        self.note_end(result.ended, now_ns);
         if self.busy_threads == 0 {
             self.ended_ns.get_or_insert(self.last_end_ns);
         }

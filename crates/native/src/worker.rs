@@ -96,6 +96,8 @@ pub(crate) enum WorkerEvent {
     },
     /// Set-up failed; the thread has ended.
     Refused(SetupError),
+    /// Its I/O has ended; it is releasing its resources.
+    Idle(Instant),
     /// The thread has ended, with nothing in flight.
     Ended(Box<WorkerResult>),
 }
@@ -238,7 +240,8 @@ impl Worker {
         let (start, mut verified) = (clock.now(), None);
         let ending = run_passes(&mut io_loop, job, &fresh, length, &mut verified);
         let counted = self.control.counted(start, clock.now());
-        let ended = Some(Instant::now());
+        let ended = Instant::now();
+        notify(WorkerEvent::Idle(ended));
         let usage = thread_usage().since(before).and(io_loop.engine.finish());
         let write_verify_ns = verified.map(|verified| {
             let written = counted.saturating_sub(verified);
@@ -247,7 +250,7 @@ impl Worker {
         let cut = io_loop.issuer.failure().map(|why| (libc::EINVAL, why));
         let failure = failure::<E>(ending).or(cut);
         Ok(WorkerResult {
-            ended,
+            ended: Some(ended),
             id,
             usage,
             failure,
@@ -467,8 +470,7 @@ fn sync_at_end<E: Engine>(io_loop: &mut IoLoop<'_, E>, job: &Job) -> io::Result<
     Ok(Ending::Done)
 }
 
-/// Syncs a file with nothing in flight. As in fio it is not counted as one of the syncs between
-/// writes.
+/// Syncs a file with nothing in flight; as in fio, it is not counted among those between writes.
 fn sync_file<E: Engine>(io_loop: &mut IoLoop<'_, E>, file: u16) -> io::Result<Ending> {
     let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
     let IoLoop { engine, slots, submission_hooks, .. } = io_loop;

@@ -130,7 +130,7 @@ fn the_newest_run_of_a_host_counts() {
     let mut later = host(1);
     later.run.started_ns += 1;
     later.run.id = "later".into();
-    let fleet = of(&[later, host(1), host(2)]);
+    let fleet = of(&[later.clone(), later, host(1), host(2)]);
     assert_eq!((fleet.hosts(), fleet.older_runs), (2, 1));
     let runs = fleet.classes[0].drives.iter().filter(|drive| drive.host == "db01");
     assert!(runs.clone().count() == 4 && runs.clone().all(|drive| drive.run_id == "later"));
@@ -331,7 +331,7 @@ fn runs_without_a_host_are_targets_of_their_own() {
     let imported = |name: &str| {
         let mut record = host(1);
         record.snapshots.clear();
-        record.run.name = name.into();
+        (record.run.name, record.run.id) = (name.into(), name.into());
         record
     };
     let fleet = of(&[imported("a"), imported("b")]);

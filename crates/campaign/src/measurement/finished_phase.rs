@@ -69,7 +69,14 @@ impl FinishedPhase<'_> {
         };
         let mut measurement = match &self.report {
             Ok(report) => self.taken(report, members, conditions),
-            Err(error) => self.not_measured(members, conditions, Failure::from(error)),
+            Err(error) => {
+                let is_at_fault = members.iter().any(|n| self.failure(*n).is_some());
+                let why = match is_at_fault {
+                    true => Failure::from(error),
+                    false => Failure::of(0, format!("not run: a job beside it failed: {error}")),
+                };
+                self.not_measured(members, conditions, why)
+            }
         };
         measurement.workload.options = reported_options(job, is_fios);
         if let ([only], false) = (members, is_fios) {
@@ -271,14 +278,15 @@ impl FinishedPhase<'_> {
     /// A measurement that could not even start.
     fn not_measured(&self, members: &[usize], conditions: Conditions, why: Failure) -> Measurement {
         let job = &self.jobs[members[0]].job;
+        let is_fios = self.phase.measured == Measured::Sections;
         let part = |n: &usize| Part {
             target: self.jobs[*n].target(),
-            clone: None,
+            clone: is_fios.then_some(self.jobs[*n].job.threads.clone),
             results: Vec::new(),
             account: None,
             failure: self.failure(*n),
         };
-        let has_parts = self.phase.measured != Measured::Sections && members.len() > 1;
+        let has_parts = members.len() > 1;
         Measurement {
             phase: self.number,
             group: job.threads.group,

@@ -126,7 +126,7 @@ impl Study {
             return Err(Mistake::at(&["scaling"], what));
         }
         if !(scaling.least_gain_percent > 0.0 && scaling.least_gain_percent < 100.0) {
-            let what = "scaling: least_gain_percent: expected above 0 and below 100";
+            let what = "scaling: least_gain_percent: expected a number above 0 and below 100";
             return Err(Mistake::at(&["scaling", "least_gain_percent"], what));
         }
         Ok(())

@@ -40,7 +40,7 @@ impl Preparation {
     /// Returns the first contradiction.
     pub(super) fn validate(&self) -> Result<(), Mistake> {
         if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
-            let what = "preparation: fill: expected above 0 and at most 100 times";
+            let what = "preparation: fill: expected a number above 0 and at most 100 times";
             return Err(Mistake::at(&["preparation", "fill"], what));
         }
         self.rounds_on(Vec::new()).map(|_| ())

@@ -71,7 +71,7 @@ impl Study {
             return Err(wrong(&["outstanding"], "outstanding: expected 1 <= from <= to"));
         }
         if !step.outstanding.is_none_or(|search| search.growth_percent > 0.0) {
-            let what = "outstanding: until_growth_below_percent: expected above 0";
+            let what = "outstanding: until_growth_below_percent: expected a number above 0";
             return Err(wrong(&["outstanding", "until_growth_below_percent"], what));
         }
         Ok(Step {

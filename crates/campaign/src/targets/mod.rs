@@ -18,7 +18,7 @@ use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream, Unfit};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host};
 use iodyno_target::{
-    EntryKind, Permission, Surveyed, WriteClearance, entry_to_make, is_sink,
+    EntryKind, Permission, Surveyed, TargetError, WriteClearance, entry_to_make, is_sink,
     resolve_even_in_memory, survey, unmatched_permissions,
 };
 
@@ -94,6 +94,13 @@ impl Targets {
         let surveyed = survey(plans, host, permission)?;
         if all_words && let Some(word) = targets.unused(permission, &surveyed) {
             return Err(CampaignError::UnusedAllowance(word));
+        }
+        let is_laid_out = |(_, file): &(_, &Surveyed)| file.needs_layout();
+        if let Some(((name, _), _)) =
+            files.iter().zip(&surveyed).find(is_laid_out).filter(|_| script.readonly)
+        {
+            let why = "--readonly: it is missing or too short, and laying it out would write";
+            return Err(TargetError::Refused { name: name.clone(), why: why.into() }.into());
         }
         let known: BTreeMap<&str, &Surveyed> =
             files.iter().map(|(name, _)| name.as_str()).zip(&surveyed).collect();

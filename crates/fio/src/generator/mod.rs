@@ -59,7 +59,7 @@ pub enum FioError {
         error: io::Error,
     },
     /// Another program has its name.
-    #[error("{} is not fio: --version prints {said:?}", .program.display())]
+    #[error("{} is not fio: --version prints {said:?}; name it with --fio PATH", .program.display())]
     NotFio {
         /// Program that was tried.
         program: PathBuf,
@@ -77,12 +77,28 @@ pub enum FioError {
 }
 
 impl FioGenerator {
-    /// Finds the fio at `path`, or the one in `PATH`.
+    /// Finds the fio at `path`, or the first in `PATH` that is one: a link of that name to iodyno is
+    /// passed over.
     ///
     /// # Errors
     /// It is missing, not fio, or older than 3.0.
     pub fn find(path: Option<&Path>) -> Result<Self, FioError> {
-        let program = path.unwrap_or_else(|| Path::new("fio")).to_path_buf();
+        if let Some(path) = path {
+            return Self::at(path.to_path_buf());
+        }
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let programs = std::env::split_paths(&folders).map(|folder| folder.join("fio"));
+        let mut other = None;
+        for program in programs.filter(|program| program.is_file()) {
+            match Self::at(program) {
+                Err(error @ FioError::NotFio { .. }) => _ = other.get_or_insert(error),
+                found => return found,
+            }
+        }
+        other.map_or_else(|| Self::at("fio".into()), Err)
+    }
+
+    fn at(program: PathBuf) -> Result<Self, FioError> {
         let mut version = Command::new(&program);
         version.arg("--version").env(FIO_PROBE_ENV, "1").stdin(Stdio::null());
         let output = version.output();

@@ -119,7 +119,7 @@ fn job(
     }
     let shares = section.latency_shares();
     members.extend([
-        ("job_runtime", section.elapsed_ms().into()),
+        ("job_runtime", section.counted_ms().into()),
         ("usr_cpu", section.cpu_percent.0.into()),
         ("sys_cpu", section.cpu_percent.1.into()),
         ("ctx", account.switches.into()),

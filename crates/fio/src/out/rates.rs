@@ -3,7 +3,9 @@
 use iodyno_model::{RateSeries, Window};
 
 /// fio's `bwavgtime` and `iopsavgtime`.
-const SAMPLE_NS: u64 = 500_000_000;
+const SAMPLE_NS: u64 = 500_000_000 - TOLERANCE_NS;
+/// A job begins slightly after its first window.
+const TOLERANCE_NS: u64 = 10_000_000;
 
 /// Statistics of rate samples.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,6 +66,21 @@ pub(super) fn samples(series: &RateSeries, warmup_ns: u64) -> (Samples, Samples)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_first_window_costs_no_sample() {
+        let mut series = RateSeries::default();
+        for n in 0..20 {
+            let late_ns = if n == 0 { 100_000 } else { 0 };
+            series.push(Window {
+                start_ns: n * 100_000_000,
+                duration_ns: 100_000_000 - late_ns,
+                ios: Some(50),
+                ..Window::default()
+            });
+        }
+        assert_eq!(samples(&series, 0).1.count, 4);
+    }
 
     #[test]
     fn windows_are_merged_to_half_seconds() {

@@ -138,6 +138,7 @@ impl<'a> Section<'a> {
             elapsed_ns: measurement.warmup_ns + measurement.duration_ns.unwrap_or(0),
             counted_ns: measurement.duration_ns.unwrap_or(0),
             failure: measurement.failure().map(str::to_owned),
+            error: measurement.errno(),
             cpu: measurement.cpu.unwrap_or_default(),
             ..JobStats::default()
         });
@@ -161,6 +162,8 @@ impl<'a> Section<'a> {
         let elapsed_ms = account.elapsed_ns as f64 / 1e6;
         // fio adds up the times of all threads, even of those not recorded separately.
         let members = account.threads.max(1);
+        account.counted_ns = account.elapsed_ns.saturating_sub(measurement.warmup_ns);
+        account.counted_ns = account.counted_ns.saturating_mul(members.into());
         account.elapsed_ns = account.elapsed_ns.saturating_mul(members.into());
         Self {
             name: &measurement.name,
@@ -206,6 +209,7 @@ impl<'a> Section<'a> {
             mine.failure.clone_from(&theirs.failure);
         }
         mine.elapsed_ns = mine.elapsed_ns.saturating_add(theirs.elapsed_ns);
+        mine.counted_ns = mine.counted_ns.saturating_add(theirs.counted_ns);
         mine.add_counts(theirs);
     }
 
@@ -231,9 +235,9 @@ impl<'a> Section<'a> {
         self.by_direction.iter().map(|(_, stats)| stats.ios).fold(0, u64::saturating_add)
     }
 
-    /// Sum of its members' run times, ms.
-    pub(super) const fn elapsed_ms(&self) -> u64 {
-        self.account.elapsed_ns / 1_000_000
+    /// Sum of its members' run times without their ramps, ms.
+    pub(super) const fn counted_ms(&self) -> u64 {
+        self.account.counted_ns / 1_000_000
     }
 
     /// Shares of its I/Os by class of completion latency, as in fio.

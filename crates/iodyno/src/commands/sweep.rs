@@ -41,7 +41,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     };
     refuse_partial_rounds(&study, left_out)?;
     if points.is_empty() && study.preparation.is_none() {
-        bail_usage!("every point writes: permit it with --allow-write");
+        bail_usage!(
+            "every point writes: permit it with --allow-write and the file's path or the drive's serial number"
+        );
     }
     if !study.is_of_steps()
         && let Some(directory) = directory_as_target(&points)

@@ -158,11 +158,13 @@ with_defaults! {
 
 impl IoEngine {
     /// All engines by fio's names.
-    pub const ALL: [(&'static str, Self); 24] = [
+    pub const ALL: [(&'static str, Self); 26] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
         ("libaio", Self::Libaio),
+        ("linuxaio", Self::Libaio),
+        ("aio", Self::Libaio),
         ("psync", Self::Psync),
         ("pvsync2", Self::Pvsync2),
         ("pvsync", Self::Pvsync2),

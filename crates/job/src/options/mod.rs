@@ -290,11 +290,21 @@ pub fn apply_all(
     job: &mut Job,
     entries: &[(&str, Option<&str>)],
 ) -> Result<(), Vec<(usize, JobError)>> {
+    apply_section(job, entries, 0)
+}
+
+/// The same for a section whose own entries begin at `own_from`: its `kb_base` applies to these, and
+/// to no inherited ones.
+pub(crate) fn apply_section(
+    job: &mut Job,
+    entries: &[(&str, Option<&str>)],
+    own_from: usize,
+) -> Result<(), Vec<(usize, JobError)>> {
     let mut errors = Vec::new();
     let mut given = Vec::new();
-    for units_only in [true, false] {
+    for (is_own, units_only) in [(false, true), (false, false), (true, true), (true, false)] {
         for (number, (name, value)) in entries.iter().enumerate() {
-            if (*name == "kb_base") != units_only {
+            if (*name == "kb_base") != units_only || (number >= own_from) != is_own {
                 continue;
             }
             match apply_entry(job, name, *value) {
@@ -315,7 +325,8 @@ fn apply_entry(
 ) -> Result<&'static OptionSpec, JobError> {
     let spec = known(name)?;
     let missing = match value {
-        Some(value) => value.trim().is_empty(),
+        // As in fio, an empty prefix of a log is none, and an empty flag an error.
+        Some(value) => value.trim().is_empty() && spec.kind() != Kind::OptionalText,
         None => !spec.value_is_optional(),
     };
     if missing {

@@ -8,7 +8,7 @@ use super::{
     CompileOptions, Phase, Script, ScriptError, ScriptErrors, ScriptJob, ScriptSection,
     WrittenOption,
 };
-use crate::options::{apply_all, check, notes, warnings};
+use crate::options::{apply_section, check, notes, warnings};
 use crate::syntax::{Entry, Place, Section};
 use crate::value::JobError;
 use crate::{Amount, Job};
@@ -44,7 +44,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn new(options: &'a CompileOptions<'a>) -> Self {
         Self {
             options,
-            script: Script::default(),
+            script: Script { readonly: options.readonly, ..Script::default() },
             errors: Vec::new(),
             reported: HashSet::new(),
             notes: Vec::new(),
@@ -64,7 +64,7 @@ impl<'a> Compiler<'a> {
         let own = own_from(section, self.options.global);
         self.record_section(section, own);
         let (entries, own) = self.with_overrides(&section.entries, own);
-        let mut job = self.resolve_job(section, &entries, number);
+        let mut job = self.resolve_job(section, &entries, own, number);
         let mut named = files::named_files(section, &entries, own);
         for note in named.notes.drain(..) {
             self.note(note, number);
@@ -113,11 +113,17 @@ impl<'a> Compiler<'a> {
         (inherited.into_iter().chain(own).chain(overrides.iter().cloned()).collect(), first_own)
     }
 
-    fn resolve_job(&mut self, section: &Section, entries: &[Entry], number: usize) -> Job {
+    fn resolve_job(
+        &mut self,
+        section: &Section,
+        entries: &[Entry],
+        own_from: usize,
+        number: usize,
+    ) -> Job {
         let mut job = Job { name: section.name.clone(), ..Job::default() };
         let pairs: Vec<_> =
             entries.iter().map(|entry| (entry.name.as_str(), entry.value.as_deref())).collect();
-        for (entry, error) in apply_all(&mut job, &pairs).err().unwrap_or_default() {
+        for (entry, error) in apply_section(&mut job, &pairs, own_from).err().unwrap_or_default() {
             if self.options.for_fio && matches!(error, JobError::NotNative { .. }) {
                 continue;
             }

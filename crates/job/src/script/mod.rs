@@ -35,6 +35,8 @@ pub struct Script {
     pub notes: Vec<String>,
     /// Warnings that fio would print: the job's name, and a sentence.
     pub warnings: Vec<(String, &'static str)>,
+    /// `--readonly`: files are not even laid out.
+    pub readonly: bool,
 }
 
 /// Jobs that run at the same time, between two stonewalls. A job's `startdelay` and `wait_for`

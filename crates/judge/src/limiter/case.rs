@@ -290,24 +290,25 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// Returns true if a card, not the kernel, makes its layer.
-    pub(crate) fn layer_is_of_card(&self) -> bool {
-        let is_of_kernel = |block: &BlockDevice| {
-            matches!(block.kind, BlockKind::Md(_) | BlockKind::DeviceMapper(_))
-        };
-        !self.cards().is_empty() && !self.layer_block().is_some_and(is_of_kernel)
-    }
-
     /// Returns the links from the root port down to each device below its targets, by each of its
     /// paths.
     pub(crate) fn paths(&self) -> Vec<&'a [String]> {
         let Some(host) = self.host() else { return Vec::new() };
-        let ways = |block| {
-            let own = host.controllers_of(block).into_iter().map(|drive| drive.links.as_slice());
-            let own: Vec<&[String]> = own.collect();
-            if own.is_empty() { host.way_to(block).into_iter().collect() } else { own }
-        };
-        self.devices().into_iter().flat_map(ways).collect()
+        let (mut ways, mut known): (Vec<&[String]>, Vec<&str>) = (Vec::new(), Vec::new());
+        for block in self.devices() {
+            let controllers = host.controllers_of(block);
+            if controllers.is_empty() {
+                ways.extend(host.way_to(block));
+            }
+            // Namespaces of one drive share its path.
+            for drive in controllers {
+                if !known.contains(&drive.name.as_str()) {
+                    known.push(&drive.name);
+                    ways.push(&drive.links);
+                }
+            }
+        }
+        ways
     }
 
     /// Returns true if `alone` may be the rate of one of its layer's devices: in the same run it must

@@ -253,7 +253,7 @@ impl<'a> CaseContext<'a, '_> {
 
     fn layer(&self) -> Option<Suspect> {
         self.case.layer.as_ref()?;
-        if self.case.layer_is_of_card() {
+        if !self.case.cards().is_empty() {
             // The card implements the layer, and is weighed as the card.
             return None;
         }

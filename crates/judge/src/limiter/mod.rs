@@ -33,6 +33,8 @@ mod experiment_tests;
 mod repetition_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod topology_tests;
 
 pub use answer::{Answer, Evidence, Explanation, Next, explain, explain_stored, subjects};
 pub use case::{Case, figure, is_explain_run, range};

@@ -47,7 +47,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 fn is_meant(case: &Case<'_>) -> bool {
     let of = case.of_run();
     case.layer.is_some()
-        && !case.layer_is_of_card()
+        && case.cards().is_empty()
         && of.targets.len() == 1
         && metric(of) != Metric::LatencyMean
         && !is_paced(of)

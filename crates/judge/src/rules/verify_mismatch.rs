@@ -32,7 +32,10 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         tally.found(finding(
             Severity::Fail,
             context.subjects(of),
-            format!("{mismatches} blocks of {} do not hold what was written.", of.title()),
+            match mismatches {
+                1 => format!("1 block of {} does not hold what was written.", of.title()),
+                _ => format!("{mismatches} blocks of {} do not hold what was written.", of.title()),
+            },
             evidence,
             "Wrong data from successful I/O is silent data loss.",
             "Take the data elsewhere; repeat on each layer below (md, LVM, the drive itself) until the one is \

@@ -65,7 +65,7 @@ impl HostRun {
         let name = if run.name.is_empty() { &run.id } else { &run.name };
         let host = judged.record.host();
         let accepted = run.accepted.as_ref();
-        let hostname = judged.hostname().or(accepted.map(|of| of.node.as_str()));
+        let hostname = accepted.map(|of| of.node.as_str()).or(judged.hostname());
         let drives = judged.subjects().into_iter().map(|subject| {
             let found = (judged.assessment.findings.iter())
                 .find(|one| one.severity > Severity::Info && subject.is_among(&one.subjects));
@@ -270,8 +270,8 @@ impl Document {
         let time = |text: &str| parse_rfc3339(text).ok_or_else(|| DocumentError::Time(text.into()));
         let name = if self.name.is_empty() { &self.id } else { &self.name };
         let host = self.host.as_ref();
-        let node = || self.accepted.as_ref().map(|of| of.node.clone());
-        let hostname = host.and_then(|host| host.hostname.clone()).or_else(node);
+        let hostname = || host.and_then(|host| host.hostname.clone());
+        let hostname = self.accepted.as_ref().map(|of| of.node.clone()).or_else(hostname);
         let searches = self.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
         let searched: BTreeSet<&str> = searches.map(|of| of.name.as_str()).collect();
         let drives = self.subjects.iter().map(|subject| {

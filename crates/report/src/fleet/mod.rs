@@ -58,6 +58,8 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
 pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
     // The newest comes first and counts.
     runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
+    // A document may be there several times.
+    runs.dedup_by(|a, b| (a.started_ns, &a.id) == (b.started_ns, &b.id));
     let mut hosts: HashMap<String, Vec<KnownHost>> = HashMap::new();
     let (mut older_runs, mut spread) = (0, StartSpread::default());
     let (mut newest, mut past): (Vec<HostRun>, EarlierRuns) = Default::default();

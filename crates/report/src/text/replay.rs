@@ -359,7 +359,7 @@ mod tests {
     fn recorded_and_replayed_are_side_by_side() {
         let style = Style { width: 100, color: false, wide: false, columns: None };
         expect![[r#"
-            I/O      SIZE  I/OS  RECORDED p50     p99  REPLAYED p50     p99   p99.9
+            I/O     UP TO  I/OS  RECORDED p50     p99  REPLAYED p50     p99   p99.9
             read    4 KiB  7500         80 us  240 us         40 us   80 us  160 us
                     8 KiB  6923         80 us  240 us         40 us   80 us  160 us
                    16 KiB  6428         80 us  240 us         40 us   80 us  160 us

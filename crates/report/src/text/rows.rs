@@ -187,10 +187,10 @@ pub(super) fn caveats(
         let why = clean(why);
         let more = match others {
             0 => String::new(),
-            others => format!("; {others} more like this"),
+            others => format!(" ({others} more alike)"),
         };
         let why = why.trim_end_matches('.');
-        let text = format!("{names}: {not_valid}{why} [{}]{more}", clean(rule));
+        let text = format!("{names}{more}: {not_valid}{why} [{}]", clean(rule));
         out.push_str(&line(label, ink, &text, style));
     }
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {

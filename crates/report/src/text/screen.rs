@@ -209,6 +209,7 @@ pub(crate) fn clause(
         Verdict::Unjudged if !glance.says_something() && !record.run.skipped.is_empty() => subject,
         Verdict::Unjudged if all == 0 => format!("{subject}: nothing to judge"),
         Verdict::Unjudged if glance.uncompared.is_some() => subject,
+        Verdict::Unjudged if open == 0 => format!("{subject}: no failures; not all was judged"),
         Verdict::Unjudged if open < all => format!("no failures; {open} of {subject} not judged"),
         Verdict::Unjudged => format!("{subject}: nothing to compare with"),
     }

@@ -362,7 +362,7 @@ mod tests {
             write   16 KiB   300   30 %       100 %    80 us   80 us   80 us          -           -
 
             bursts (Poisson: 1)   12.5 at 10 ms (at most 90 I/Os)
-            addresses   up to 20 GiB   20 % of them in use   half of the I/Os in 5.0 %
+            addresses   up to 20 GiB   in 4 of 20 parts of 1 GiB   half of the I/Os in 1 part
             processes   db 90 %
             12 events lost: I/Os are missing
             3 I/Os seen partly (0.3 %)

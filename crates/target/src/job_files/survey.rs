@@ -73,6 +73,15 @@ impl Surveyed {
         &self.words
     }
 
+    /// True if it has to be created or extended first.
+    pub const fn needs_layout(&self) -> bool {
+        match &self.state {
+            FileState::LargeEnough(..) => false,
+            FileState::Writable(target, _) => target.size_bytes < self.plan.size_bytes,
+            FileState::Missing(..) => true,
+        }
+    }
+
     /// Alignment of direct I/O on it, bytes: 0 if unsupported; `None` if unknown before it is
     /// created.
     pub fn direct_bytes(&self) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 use iodyno_campaign::CampaignError;
 use iodyno_job::syntax::OutputFormat;
-use iodyno_model::{Measurement, RunRecord, RunState};
+use iodyno_model::{Measurement, Part, RunRecord, RunState};
 use iodyno_native::CommandPolicy;
 
 use crate::context;
@@ -85,8 +85,8 @@ pub(super) fn error_lines(record: &RunRecord) -> Vec<String> {
         let each: Vec<String> = accounts.collect();
         match measurement.failure() {
             Some(failure) if each.is_empty() => {
-                let errno = measurement.account.as_ref().map_or(0, |account| account.error);
-                vec![told(failure, errno)]
+                let errno = measurement.account.as_ref().map(|account| account.error);
+                vec![told(failure, errno.unwrap_or_else(|| measurement.errno()))]
             }
             _ => each,
         }
@@ -99,10 +99,11 @@ const INTERRUPTED: u8 = 128;
 
 /// Number of failed jobs of a measurement; fio counts each clone.
 fn failed_jobs(measurement: &Measurement) -> usize {
-    let accounts = measurement.parts.iter().filter(|part| part.clone.is_some());
-    let failed = accounts
-        .filter_map(|part| part.account.as_ref())
-        .filter(|account| account.error != 0 || account.failure.is_some())
-        .count();
+    let has_failed = |part: &&Part| match &part.account {
+        Some(account) => account.error != 0 || account.failure.is_some(),
+        None => part.failure.is_some() || measurement.failure().is_some(),
+    };
+    let clones = measurement.parts.iter().filter(|part| part.clone.is_some());
+    let failed = clones.filter(has_failed).count();
     failed.max(measurement.failure().is_some().into())
 }

@@ -76,7 +76,7 @@ impl<'a> Output<'a> {
         let report =
             Report { idleness, ..report(&record.measurements, &record.snapshots, self.script)? };
         let mut text = self.text(&report, &self.formats);
-        if self.invocation.append_terse {
+        if self.invocation.append_terse && !self.formats.contains(&OutputFormat::Terse) {
             text.push_str(&terse(&report, self.invocation.terse_version.into()));
         }
         self.put(&text)?;
@@ -132,7 +132,12 @@ fn report<'r>(
     let mut measurements = measurements.iter();
     let mut jobs = Vec::new();
     for phase in &script.phases {
-        let mut sections: Vec<usize> = phase.jobs.iter().map(|job| job.section).collect();
+        // Jobs without I/O have no measurement: `create_only`, clones without a file.
+        let measured = phase
+            .jobs
+            .iter()
+            .filter(|one| !one.job.files.create_only && !one.job.files.paths.is_empty());
+        let mut sections: Vec<usize> = measured.map(|job| job.section).collect();
         sections.sort_unstable();
         sections.dedup();
         for section in sections {
