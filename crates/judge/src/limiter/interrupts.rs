@@ -83,25 +83,25 @@ pub fn interrupts_on_one_cpu(
     }
 }
 
-/// Returns the number of interrupts of a PCI function that were raised between two snapshots, and
-/// their counts by CPU; `None` if it has none.
+/// Interrupts that are no queue of I/Os: NVMe's admin queue, and those that virtio disks have beside
+/// their queues.
+const NO_QUEUES: [&str; 4] = ["q0", "-config", "-control", "-event"];
+
+/// Returns the number of I/O interrupts of a PCI function, and their counts by CPU between two
+/// snapshots; `None` if it has none.
 fn taken(before: &Host, after: &Host, function: &str) -> Option<(usize, BTreeMap<u32, u64>)> {
     let mut by_cpu = BTreeMap::new();
-    let (mut queues, mut is_known) = (0, false);
+    let mut queues = 0;
     for now in after.interrupts_of(function) {
-        // Queue 0 is the admin queue.
-        if now.name.ends_with("q0") {
+        if NO_QUEUES.iter().any(|end| now.name.ends_with(end)) {
             continue;
         }
         let earlier = before.interrupts_of(function).find(|one| one.number == now.number)?;
-        is_known = true;
-        let taken = now.since(earlier);
-        // Others are no queues that work: a virtual disk has `virtio0-config` beside its one queue.
-        queues += usize::from(!taken.is_empty());
-        for (cpu, count) in taken {
+        queues += 1;
+        for (cpu, count) in now.since(earlier) {
             let sum: &mut u64 = by_cpu.entry(cpu).or_default();
             *sum = sum.saturating_add(count);
         }
     }
-    is_known.then_some((queues, by_cpu))
+    (queues > 0).then_some((queues, by_cpu))
 }
