@@ -101,6 +101,7 @@ pub(crate) fn script(
     // In front, since `directory` applies to the names after it.
     for section in &mut file.sections {
         section.entries.splice(..0, places.iter().cloned());
+        section.inherited += places.len();
     }
     // A job's files are named after it, even if a directory or device has that name.
     let how = CompileOptions { is_special: &|_| false, ..CompileOptions::default() };

@@ -205,9 +205,7 @@ fn own_and_global_options_are_kept_apart_as_in_fio() {
     let line = command_line(&words);
     let read = |path: &str| fs::read(folder.join(path));
     let sections = line.load(&OptionTable, &environment(&read)).unwrap();
-    let script =
-        compile(&sections, &CompileOptions { global: &line.global, ..CompileOptions::default() })
-            .unwrap();
+    let script = compile(&sections, &CompileOptions::default()).unwrap();
     let (content, document) = fio(&folder, &words);
     assert!(content);
     let document = document.unwrap();
@@ -331,9 +329,7 @@ fn the_command_line_counts_in_the_order_written() {
     let words = ["--filename=x", "--directory=d1", "--name=a", "--name=b", "--filename=y:z"];
     let line = command_line(&[&words[..], &["--directory=d2", "--nrfiles=2"]].concat());
     let sections = line.load(&OptionTable, &environment(&|path| std::fs::read(path))).unwrap();
-    let script =
-        compile(&sections, &CompileOptions { global: &line.global, ..CompileOptions::default() })
-            .unwrap();
+    let script = compile(&sections, &CompileOptions::default()).unwrap();
     assert_eq!(paths(&script), [vec!["x"], vec!["x", "d1/y"]]);
     assert!(script.notes.iter().any(|note| note.contains("2 of 3 files")), "{:?}", script.notes);
 }
@@ -482,4 +478,20 @@ fn kb_base_of_a_section_leaves_what_it_inherits() {
     assert_eq!(of(0).pattern.bs.read, iodyno_job::BlockSize::Fixed(4096));
     assert_eq!(of(0).space.size, of(1).space.size);
     assert_eq!(of(0).space.io_size, Some(iodyno_job::Amount::Bytes(2000)));
+}
+
+#[test]
+fn options_of_a_file_included_in_global_are_inherited() {
+    let read = |path: &str| match path {
+        "inc.inc" => Ok(b"direct=1\n".to_vec()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    let text = "[global]\nsize=4m\ninclude inc.inc\n[a]\nbs=8k\n";
+    let file = parse_file(text.as_bytes(), "x.fio", &environment(&read)).unwrap();
+    let script = compile(&file.sections, &CompileOptions::default()).unwrap();
+    let names = |options: &[(String, Option<String>)]| -> Vec<String> {
+        options.iter().map(|(name, _)| name.clone()).collect()
+    };
+    assert_eq!(names(&script.global), ["size", "direct"]);
+    assert_eq!(names(&script.sections[0].options), ["bs"]);
 }

@@ -345,8 +345,12 @@ fn names_that_would_read_as_something_else_are_not_written() {
         [("x", "include"), ("x", "[y]"), ("x", "a b"), ("x", ""), ("x", "a=b"), ("global", "bs")]
     {
         let entry = Entry { name: name.into(), value: Some("1".into()), place: place.clone() };
-        let sections =
-            [Section { name: section.into(), place: place.clone(), entries: vec![entry] }];
+        let sections = [Section {
+            name: section.into(),
+            place: place.clone(),
+            entries: vec![entry],
+            inherited: 0,
+        }];
         let written = write_file(&sections);
         assert!(matches!(written, Err(SyntaxError::Unwritable { .. })), "{written:?}");
     }
@@ -385,6 +389,7 @@ proptest! {
             name: section,
             place: place.clone(),
             entries: vec![Entry { name, value: valued.then_some(value), place: place.clone() }],
+            inherited: 0,
         }).collect();
         if let Ok(written) = write_file(&sections) {
             prop_assert_eq!(brief(&parse(&written).unwrap()), brief(&sections));

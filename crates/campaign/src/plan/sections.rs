@@ -49,6 +49,7 @@ impl Study {
                 name: point.title.clone(),
                 place: place.clone(),
                 entries: entries.into_iter().map(entry).collect(),
+                inherited: 0,
             }
         };
         let mut sections = Vec::new();

@@ -44,6 +44,7 @@ pub(super) fn section(
         name: name.to_owned(),
         place: place(),
         entries: own.into_iter().chain(words).chain(numbers).map(entry).collect(),
+        inherited: 0,
     }
 }
 

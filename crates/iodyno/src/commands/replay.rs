@@ -149,7 +149,8 @@ fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result
         value: Some(value.into()),
         place: source.clone(),
     });
-    let section = Section { name: "replay".into(), place: source, entries: entries.into() };
+    let entries = entries.into();
+    let section = Section { name: "replay".into(), place: source, entries, inherited: 0 };
     let text = write_file(std::slice::from_ref(&section)).unwrap_or_default();
     let compiled = compile(&[section], &CompileOptions::default());
     let mut script = compiled.map_err(|errors| Usage(errors.to_string()))?;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::files::{self, NamedFiles};
-use super::inheritance::{is_between_files, own_from};
 use super::{
     CompileOptions, Phase, Script, ScriptError, ScriptErrors, ScriptJob, ScriptSection,
     WrittenOption,
@@ -61,7 +60,7 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn section(&mut self, section: &Section) {
         let number = self.script.sections.len();
-        let own = own_from(section, self.options.global);
+        let own = section.inherited;
         self.record_section(section, own);
         let (entries, own) = self.with_overrides(&section.entries, own);
         let mut job = self.resolve_job(section, &entries, own, number);
@@ -359,4 +358,9 @@ impl<'a> Compiler<'a> {
 fn place_of(option: &str, entries: &[Entry], section: &Section) -> Place {
     let given = |entry: &&Entry| files::is_option(entry, option);
     entries.iter().rfind(given).map_or_else(|| section.place.clone(), |entry| entry.place.clone())
+}
+
+/// True for the implicit `stonewall` between two job files.
+fn is_between_files(entry: &Entry) -> bool {
+    entry.name == "stonewall" && entry.place.line.is_none() && entry.place != Place::command_line()
 }

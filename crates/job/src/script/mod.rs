@@ -6,7 +6,6 @@
 mod compiler;
 mod error;
 mod files;
-mod inheritance;
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -88,9 +87,6 @@ pub struct CompileOptions<'a> {
     pub exec: bool,
     /// `--readonly`: refuse jobs that write or trim.
     pub readonly: bool,
-    /// [`crate::syntax::CommandLine::global`], to tell inherited options from own ones in sections
-    /// of the command line.
-    pub global: &'a [Entry],
     /// Appended to every section; a `filename` replaces all others.
     pub overrides: &'a [Entry],
     /// True if this name exists and is not a regular file: a section `[/dev/nvme0n1]` without
@@ -105,7 +101,6 @@ impl Default for CompileOptions<'_> {
             most_jobs: MOST_JOBS,
             exec: false,
             readonly: false,
-            global: &[],
             overrides: &[],
             is_special: &is_special,
         }

@@ -92,7 +92,8 @@ pub fn parse_command_line(
 impl CommandLine {
     fn begin_job(&mut self, name: &str) {
         let (place, entries) = (Place::command_line(), self.global.clone());
-        self.jobs.push(Section { name: name.into(), place, entries });
+        let inherited = entries.len();
+        self.jobs.push(Section { name: name.into(), place, entries, inherited });
     }
 
     fn job_option(&mut self, name: &str, value: Option<&str>, in_job: bool) {

@@ -137,9 +137,9 @@ impl<'a> Reader<'a> {
             if self.entries > ENTRIES_MAX {
                 return Err(SyntaxError::TooManyEntries { place, max: ENTRIES_MAX });
             }
-            let mut entries = self.global.clone();
+            let (mut entries, inherited) = (self.global.clone(), self.global.len());
             entries.append(&mut self.first_job);
-            self.sections.push(Section { name: name.into(), place, entries });
+            self.sections.push(Section { name: name.into(), place, entries, inherited });
         }
         Ok(())
     }

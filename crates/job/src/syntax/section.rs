@@ -13,6 +13,8 @@ pub struct Section {
     /// The entries of `[global]` first, then its own, in the order written; of two with the same
     /// name the later one applies.
     pub entries: Vec<Entry>,
+    /// Number of the entries of `[global]`.
+    pub inherited: usize,
 }
 
 /// One option as written.

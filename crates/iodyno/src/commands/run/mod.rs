@@ -196,7 +196,6 @@ fn script(
         for_fio: arguments.run_options.generator == Some(RunGenerator::Fio),
         exec: face.commands(arguments.exec_permission.allow_exec) != CommandPolicy::Refused,
         readonly: line.invocation.readonly,
-        global: &line.global,
         ..CompileOptions::default()
     };
     let mut script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
