@@ -6,6 +6,9 @@ use iodyno_model::{
     format_percent, format_width,
 };
 
+/// Most characters of a target: the rates behind it have to fit.
+const PLACE: usize = 32;
+
 /// Current activity, its purpose and progress.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Activity {
@@ -36,7 +39,7 @@ impl Activity {
                 let rate = *written_bytes as f64 / seconds((*elapsed_ns).max(1));
                 let [written, most] = [*written_bytes, *most_bytes].map(|n| Bytes(n).binary());
                 Self {
-                    what: format!("{directory}  writing a scratch file"),
+                    what: format!("{}  writing a scratch file", shortened(directory, PLACE)),
                     why: "to have data to read".into(),
                     figures: format_mb_per_s(rate),
                     time: format!("{written} of at most {most}"),
@@ -53,12 +56,12 @@ impl Activity {
                 left_ns: None,
             },
             Event::Sampling { target } => Self {
-                what: format!("{target}  sampling which blocks were written"),
+                what: format!("{}  sampling which blocks were written", shortened(target, PLACE)),
                 why: "unwritten blocks are answered without media access".into(),
                 ..Self::default()
             },
             Event::Purging { target, method, done, elapsed_ns } => Self {
-                what: format!("{target}  being purged ({})", method.name()),
+                what: format!("{}  being purged ({})", shortened(target, PLACE), method.name()),
                 figures: done
                     .map_or(String::new(), |done| format!("{} done", format_percent(done))),
                 time: format!("{:.1} s", seconds(*elapsed_ns)),
@@ -97,7 +100,7 @@ impl Activity {
         let rate = format_mb_per_s(progress.bytes_per_s);
         let is_bounded = most_ns > 0 || progress.work_bytes.is_some();
         Self {
-            what: format!("{target}  {step}{}", trying.unwrap_or_default()),
+            what: format!("{}  {step}{}", shortened(target, PLACE), trying.unwrap_or_default()),
             why,
             figures: format!("{rate}  {} IOPS", format_count(progress.iops)),
             time,
@@ -158,5 +161,13 @@ pub(crate) fn done_line(measurement: &Measurement) -> String {
     match results.is_empty() {
         true => title,
         false => format!("{title}: {}", results.join("; ")),
+    }
+}
+/// The end of a name, which distinguishes paths.
+pub(super) fn shortened(name: &str, most: usize) -> String {
+    let most = most.max(12);
+    match name.chars().count() {
+        count if count > most => "...".chars().chain(name.chars().skip(count - most + 3)).collect(),
+        _ => name.to_owned(),
     }
 }

@@ -9,6 +9,7 @@ use ratatui_core::style::Stylize as _;
 use ratatui_core::terminal::Frame;
 use ratatui_core::text::{Line, Span};
 
+use super::activity::shortened;
 use super::scene::{FIRST_ROW_NS, HEAT_ROWS, KEPT_SECONDS, Row, Scene, Second};
 use super::table::{Cell, Column, TerminalCaps, bar, shade, sparkline, table};
 
@@ -153,15 +154,6 @@ fn cells(row: &Row, width: usize) -> Vec<Cell> {
         Cell::Left(row.link.clone().unwrap_or_default()),
         Cell::Alarm(errors.map(|errors| errors.to_string()).unwrap_or_default()),
     ]
-}
-
-/// The end of a name, which distinguishes paths.
-fn shortened(name: &str, most: usize) -> String {
-    let most = most.max(12);
-    match name.chars().count() {
-        count if count > most => "...".chars().chain(name.chars().skip(count - most + 3)).collect(),
-        _ => name.to_owned(),
-    }
 }
 
 /// Load of our threads, and I/O of other processes.
