@@ -109,8 +109,8 @@ impl ClaimBook {
     pub fn volumes_not_of(&self, host: &Host) -> Vec<&str> {
         let is_of = |entry: &Entry, drive: &Drive| {
             let model = drive.model.get();
-            let is_model = |model: &String| entry.patterns.iter().any(|p| p.is_match(model.trim()));
-            model.is_some_and(is_model) && (entry.only.is_none() || entry.is_only_for(drive))
+            model.is_some_and(|model| entry.has_pattern_of(model))
+                && (entry.only.is_none() || entry.is_only_for(drive))
         };
         let stated = self.added.iter().filter(|entry| entry.claim.source_kind == CONTRACT);
         stated
@@ -134,10 +134,9 @@ impl ClaimBook {
 
     /// Returns the volume that was stated for this very drive.
     fn stated_for(&self, drive: &Drive) -> Option<&Claim> {
-        let model = drive.model.get()?.trim();
-        let is_model = |entry: &Entry| entry.patterns.iter().any(|one| one.is_match(model));
-        let found = self.added.iter().find(|entry| entry.is_only_for(drive) && is_model(entry));
-        found.map(|entry| &entry.claim)
+        let model = drive.model.get()?;
+        let is_its = |entry: &&Entry| entry.is_only_for(drive) && entry.has_pattern_of(model);
+        self.added.iter().find(is_its).map(|entry| &entry.claim)
     }
 
     /// Returns the claim for a drive that the user names: by model string, by its name on the data
@@ -185,6 +184,10 @@ impl ClaimBook {
 }
 
 impl Entry {
+    fn has_pattern_of(&self, model: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
+    }
+
     fn is_only_for(&self, drive: &Drive) -> bool {
         let serial = drive.serial.get().map(|serial| serial.trim());
         let is_it = |only| names(drive).contains(&only) || serial == Some(only);
@@ -196,8 +199,8 @@ impl Entry {
             let stated = gb as f64 * 1e9;
             (capacity.0 as f64 - stated).abs() <= CAPACITY_TOLERANCE * stated
         });
-        let is_model = self.patterns.iter().any(|pattern| pattern.is_match(model.trim()))
-            || self.claim.model.eq_ignore_ascii_case(model.trim());
+        let is_model =
+            self.has_pattern_of(model) || self.claim.model.eq_ignore_ascii_case(model.trim());
         self.only.is_none() && capacity_fits && is_model
     }
 
@@ -207,7 +210,7 @@ impl Entry {
         if self.claim.model.eq_ignore_ascii_case(name.trim()) {
             return Some(0);
         }
-        if self.patterns.iter().any(|pattern| pattern.is_match(name.trim())) {
+        if self.has_pattern_of(name) {
             return self.claim.capacity_gb.map(|_| 0);
         }
         let words = |text: &str| -> Vec<String> {

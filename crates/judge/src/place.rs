@@ -175,9 +175,12 @@ pub(crate) fn capacities(drive: &Drive) -> Vec<Bytes> {
     known.into_iter().flatten().filter(|bytes| bytes.0 > 0).collect()
 }
 
-/// State of the narrowest known link on the way to a drive: its own, or one above.
-pub(crate) fn narrowest_link(host: &Host, drive: &Drive) -> Option<LinkState> {
-    let states = drive.links.iter().filter_map(|name| host.link(name)?.current.value());
+/// State of the narrowest known link of these names.
+pub(crate) fn narrowest_link<'l>(
+    host: &Host,
+    links: impl IntoIterator<Item = &'l String>,
+) -> Option<LinkState> {
+    let states = links.into_iter().filter_map(|name| host.link(name)?.current.value());
     states.min_by(|a, b| raw(*a).total_cmp(&raw(*b)))
 }
 

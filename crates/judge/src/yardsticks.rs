@@ -237,7 +237,7 @@ fn kind<'h>(host: &'h Host, of: &Measurement) -> Option<(Kind, &'h str)> {
     let [target] = of.targets.as_slice() else { return None };
     let place = place(Some(host), of, target);
     let drive = place.drive.filter(|drive| place.whole && drive.virtual_disk.is_none())?;
-    let link = narrowest_link(host, drive).map(|state| (state.generation, state.width));
+    let link = narrowest_link(host, &drive.links).map(|state| (state.generation, state.width));
     let kind = Kind {
         model: drive.model.value()?,
         firmware: drive.firmware.value(),

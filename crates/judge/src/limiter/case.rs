@@ -7,10 +7,9 @@ use iodyno_model::{
 };
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::links::raw;
 use crate::measured::written;
 use crate::outstanding::{allowed, job_depth, outstanding, waits_for_each};
-use crate::place::{device_count, device_of, devices, own_link, target_devices};
+use crate::place::{device_count, device_of, devices, narrowest_link, own_link, target_devices};
 
 /// Confidence level of a ratio's interval: several changes are tested, some more than once.
 pub(super) const NAMING_LEVEL: f64 = 0.995;
@@ -269,11 +268,8 @@ impl<'a> Case<'a> {
             let users = paths.iter().filter(|path| path.contains(name)).count();
             users == 1 && !self.is_of_card(name)
         };
-        let mut narrowest = paths.iter().map(|path| {
-            let states = path.iter().filter(is_own);
-            let states = states.filter_map(|name| host.link(name)?.current.value());
-            states.min_by(|a, b| raw(*a).total_cmp(&raw(*b)))
-        });
+        let mut narrowest =
+            paths.iter().map(|path| narrowest_link(host, path.iter().filter(is_own)));
         let first = narrowest.next()??;
         narrowest.all(|link| link == Some(first)).then_some(first)
     }
