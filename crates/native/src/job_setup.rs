@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use iodyno_job::{IoEngine, Job, Room, StatType, Stream, Sync, ZoneMode};
+use iodyno_job::{IoEngine, Job, Room, StatType, Stream, Sync, ZoneMode, gcd};
 use iodyno_load::IoRow;
 use iodyno_model::Direction;
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
@@ -26,7 +26,7 @@ use crate::submission_hooks::VerifyContext;
 use crate::tally::Tallies;
 use crate::trace_replay::OpenTrace;
 use crate::trims::Trims;
-use crate::verify::{Ledger, Verifier, VerifyState, WriteTracker, gcd};
+use crate::verify::{Ledger, Verifier, VerifyState, WriteTracker};
 use crate::worker::Worker;
 
 /// Largest file offset (loff_t), whatever a job allows (`fill_device`).

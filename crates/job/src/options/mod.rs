@@ -36,6 +36,7 @@ use std::sync::LazyLock;
 
 pub use check::{check, notes};
 pub use kind::Kind;
+pub use resolve::gcd;
 use value::{Parsed, Refusal, Value};
 pub(crate) use warnings::warnings;
 

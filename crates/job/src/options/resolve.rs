@@ -135,7 +135,9 @@ fn read_instead_of_writing(job: &mut Job) {
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+/// Greatest common divisor; that of 0 and `b` is `b`.
+#[must_use]
+pub const fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -14,7 +14,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use iodyno_job::{BlockSize, Contents, Verify, VerifyMethod};
+use iodyno_job::{BlockSize, Contents, Verify, VerifyMethod, gcd};
 
 use checksum::Checksum;
 use header::{HEADER_BYTES, Header, HeaderError};
@@ -401,8 +401,4 @@ fn check_zeros(interval: &[u8]) -> Result<(), MismatchKind> {
         Some(first) => Err(MismatchKind::NotZero { first: first as u64, found: interval[first] }),
         None => Ok(()),
     }
-}
-
-pub(crate) const fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
