@@ -2,8 +2,8 @@
 //! dd; fails by name if one is missing.
 
 use std::io::Cursor;
-use std::path::PathBuf;
-use std::process::{Child, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::common::{
     self, Loop, World, eventually, json, mount_tracefs, printed, says, status, text, tool,
@@ -22,7 +22,10 @@ impl Recording {
         mount_tracefs();
         let mut command = world.command();
         command.arg("record").args(arguments);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    fn of(child: Child) -> Self {
         let mut worker = 0;
         eventually("the worker", || {
             worker = worker_of(child.id());
@@ -92,6 +95,71 @@ fn what_is_recorded_is_what_the_device_counted() {
     status(&world.run(&["import", trace, "-o", log.to_str().unwrap()]), 0);
     let log = std::fs::read_to_string(log).unwrap();
     assert_eq!(log.lines().filter(|line| line.contains(" read ")).count() as u64, reads);
+}
+
+/// Both count the same I/Os: the kernel's programs, and iodyno's own from each of them.
+#[test]
+#[ignore = "needs root"]
+fn a_summary_is_that_of_the_trace() {
+    let world = World::new();
+    let drive = Loop::new(&world, "image", 16 << 20);
+    mount_tracefs();
+    let [summary, by_events] = ["summary", "by-events"].map(|name| world.path(name));
+    let recording = |mut command: Command, path: &Path| {
+        command.args(["record", drive.name(), "--summary", "-o", path.to_str().unwrap()]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let counting = recording(world.command(), &summary);
+    // The kernel's programs need what is taken away here.
+    let mut command = world.with_environment(Command::new("setpriv"));
+    command.arg("--bounding-set=-sys_admin,-bpf,-perfmon").arg(env!("CARGO_BIN_EXE_iodyno"));
+    let reading = Recording::of(recording(command, &by_events));
+    eventually("the last program", || {
+        let entries = std::fs::read_dir(format!("/proc/{}/fdinfo", worker_of(counting.id())));
+        let mut texts = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+        texts.any(|path| {
+            std::fs::read_to_string(path).is_ok_and(|text| text.contains("block_bio_queue"))
+        })
+    });
+    let before = counted(&drive);
+    let device = &drive.device;
+    dd(&[&format!("if={device}"), "of=/dev/null", "bs=16k", "count=300", "iflag=direct"]);
+    dd(&[&format!("if={device}"), "of=/dev/null", "bs=8k", "count=50", "iflag=direct"]);
+    // In the page cache, from where they are written in merged and split requests.
+    let to = format!("of={device}");
+    dd(&["if=/dev/zero", &to, "bs=4k", "count=2000", "conv=fsync"]);
+    dd(&["if=/dev/zero", &to, "bs=2M", "count=4", "oflag=direct", "conv=fsync"]);
+    let after = counted(&drive);
+    status(&reading.end(), 0);
+    tool("kill", &["-INT", &counting.id().to_string()]);
+    status(&counting.wait_with_output().unwrap(), 0);
+
+    let [summary, by_events] =
+        [summary, by_events].map(|path| json(&std::fs::read(path).unwrap())["trace"].take());
+    assert_eq!((&summary["source"], &by_events["source"]), (&"bpf".into(), &"tracefs".into()));
+    let counts = |trace: &serde_json::Value, name: &str| {
+        let operations = trace["operations"].as_array().unwrap();
+        let of = operations.iter().find(|one| one["operation"] == name).unwrap();
+        let mut sizes: Vec<_> = of["sizes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| (one["bytes"].as_u64(), one["ios"].as_u64()))
+            .collect();
+        sizes.sort();
+        let number = |name: &str| of[name].as_u64().unwrap();
+        (number("ios"), number("bytes"), number("sequential"), sizes)
+    };
+    for name in ["read", "write", "flush"] {
+        assert_eq!(counts(&summary, name), counts(&by_events, name), "{name}");
+    }
+    for name in ["actors", "metadata", "fua", "lost", "unmatched"] {
+        assert_eq!(summary[name], by_events[name], "{name}");
+    }
+    let [reads, read, writes, written, flushes] = [0, 1, 2, 3, 4].map(|n| after[n] - before[n]);
+    let [read_counts, write_counts] = ["read", "write"].map(|name| counts(&summary, name));
+    assert_eq!((read_counts.0, read_counts.1), (reads, read * 512));
+    assert_eq!((write_counts.0, write_counts.1), (writes - flushes, written * 512));
 }
 
 #[test]

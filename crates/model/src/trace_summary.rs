@@ -8,7 +8,7 @@ use crate::Histogram;
 /// Summary of an I/O trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSummary {
-    /// Source of the I/Os: `tracefs`, or the format that was read.
+    /// Source of the I/Os: `tracefs`, `bpf` (counted within the kernel), or the format that was read.
     pub source: String,
     /// Names of the devices.
     pub devices: Vec<String>,

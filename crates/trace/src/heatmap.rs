@@ -1,6 +1,8 @@
 //! Tables reads and writes by time and address, with a resolution that becomes coarser instead of a
 //! table that grows.
 
+use std::ops::Range;
+
 use iodyno_model::{TraceCourse, TraceSlot};
 
 use crate::{Io, Operation};
@@ -14,44 +16,61 @@ pub(crate) struct Heatmap(TraceCourse);
 
 impl Default for Heatmap {
     fn default() -> Self {
-        Self(TraceCourse { slot_ns: 1_000_000, zone_bytes: 1 << 20, ..TraceCourse::default() })
+        Self::with_zones(1 << 20)
     }
 }
 
 impl Heatmap {
+    /// Makes a table whose zones have at least this many bytes, a power of two.
+    pub(crate) fn with_zones(zone_bytes: u64) -> Self {
+        Self(TraceCourse { slot_ns: 1_000_000, zone_bytes, ..TraceCourse::default() })
+    }
+
     pub(crate) fn count(&mut self, io: &Io) {
+        self.add(io.at_ns, io.operation, io.offset..io.end(), 1, io.length.into());
+    }
+
+    /// Counts I/Os that begin at the start of `range` (bytes) and end within it.
+    pub(crate) fn add(
+        &mut self,
+        at_ns: u64,
+        operation: Operation,
+        range: Range<u64>,
+        ios: u64,
+        bytes: u64,
+    ) {
         let heatmap = &mut self.0;
-        if !matches!(io.operation, Operation::Read | Operation::Write) {
+        if !matches!(operation, Operation::Read | Operation::Write) {
             return;
         }
-        while io.at_ns / heatmap.slot_ns >= SLOTS {
+        while at_ns / heatmap.slot_ns >= SLOTS {
             heatmap.slot_ns *= 2;
             heatmap.slots = heatmap.slots.chunks(2).map(sum).collect();
         }
-        while io.offset / heatmap.zone_bytes >= ZONES {
+        while range.start / heatmap.zone_bytes >= ZONES {
             heatmap.zone_bytes *= 2;
             for zones in heatmap.slots.iter_mut().flat_map(|one| [&mut one.reads, &mut one.writes])
             {
                 *zones = zones.chunks(2).map(|two| two.iter().sum()).collect();
             }
         }
-        heatmap.end_bytes = heatmap.end_bytes.max(io.end());
+        heatmap.end_bytes = heatmap.end_bytes.max(range.end);
         let at = |value: u64, step: u64| usize::try_from(value / step).unwrap_or_default();
-        let slot = at(io.at_ns, heatmap.slot_ns);
+        let slot = at(at_ns, heatmap.slot_ns);
         if heatmap.slots.len() <= slot {
             heatmap.slots.resize(slot + 1, TraceSlot::default());
         }
         let slot = &mut heatmap.slots[slot];
-        let (bytes, zones) = match io.operation {
+        let (total, zones) = match operation {
             Operation::Read => (&mut slot.read_bytes, &mut slot.reads),
             _ => (&mut slot.write_bytes, &mut slot.writes),
         };
-        *bytes += u64::from(io.length);
-        let zone = at(io.offset, heatmap.zone_bytes);
+        *total += bytes;
+        let zone = at(range.start, heatmap.zone_bytes);
         if zones.len() <= zone {
             zones.resize(zone + 1, 0);
         }
-        zones[zone] += 1;
+        zones[zone] += ios;
     }
 
     /// Returns the table; `None` if there was no read or write.

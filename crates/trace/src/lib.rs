@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod bpf;
 mod event;
 mod file;
 mod heatmap;

@@ -10,35 +10,35 @@ use crate::{Flags, Io, Names, Operation};
 /// Intervals in which I/Os are counted for bursts, ns.
 const SLOTS_NS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 /// Maximum of sizes counted separately, for each operation.
-const MOST_SIZES: usize = 64;
+pub(crate) const MOST_SIZES: usize = 64;
 /// Maximum of actors listed.
 const MOST_ACTORS: usize = 16;
 
 /// Statistics of the I/Os so far.
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
-    operations: [Counts; Operation::ALL.len()],
+    pub(crate) operations: [Counts; Operation::ALL.len()],
     /// I/Os and bytes of each actor, by its number.
-    actors: Vec<(u64, u64)>,
-    metadata: u64,
-    fua: u64,
+    pub(crate) actors: Vec<(u64, u64)>,
+    pub(crate) metadata: u64,
+    pub(crate) fua: u64,
     slots: [Slots; SLOTS_NS.len()],
     last_ns: u64,
-    heatmap: Heatmap,
+    pub(crate) heatmap: Heatmap,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Counts {
-    ios: u64,
-    bytes: u64,
-    sequential: u64,
+pub(crate) struct Counts {
+    pub(crate) ios: u64,
+    pub(crate) bytes: u64,
+    pub(crate) sequential: u64,
     /// End of the last I/O on each device, by its number.
-    ends: Vec<Option<u64>>,
-    sizes: BTreeMap<u32, (u64, Histogram)>,
-    other_sizes: (u64, Histogram),
-    queue: Histogram,
-    device: Histogram,
-    latency: Histogram,
+    pub(crate) ends: Vec<Option<u64>>,
+    pub(crate) sizes: BTreeMap<u32, (u64, Histogram)>,
+    pub(crate) other_sizes: (u64, Histogram),
+    pub(crate) queue: Histogram,
+    pub(crate) device: Histogram,
+    pub(crate) latency: Histogram,
 }
 
 /// I/Os in intervals of equal length.
@@ -52,12 +52,12 @@ struct Slots {
 }
 
 impl Slots {
-    fn count(&mut self, number: u64) {
+    fn count(&mut self, number: u64, ios: u64) {
         if number != self.number {
             self.close();
             self.number = number;
         }
-        self.count += 1;
+        self.count += ios;
     }
 
     fn close(&mut self) {
@@ -111,11 +111,21 @@ impl Counter {
         }
         self.metadata += u64::from(io.flags.has(Flags::META));
         self.fua += u64::from(io.flags.has(Flags::FUA));
-        for (slots, slot_ns) in self.slots.iter_mut().zip(SLOTS_NS) {
-            slots.count(io.at_ns / slot_ns);
-        }
+        self.count_time(io.at_ns, 1);
         self.heatmap.count(io);
         self.last_ns = self.last_ns.max(io.at_ns);
+    }
+
+    /// Makes a counter that tells apart zones of this size, bytes, or of less.
+    pub(crate) fn with_zones(zone_bytes: u64) -> Self {
+        Self { heatmap: Heatmap::with_zones(zone_bytes), ..Self::default() }
+    }
+
+    /// Counts I/Os of one time, ns, for bursts.
+    pub(crate) fn count_time(&mut self, at_ns: u64, ios: u64) {
+        for (slots, slot_ns) in self.slots.iter_mut().zip(SLOTS_NS) {
+            slots.count(at_ns / slot_ns, ios);
+        }
     }
 
     /// Summarizes all I/Os so far; the caller adds source, lost events and the like.

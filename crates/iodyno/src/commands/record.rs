@@ -13,8 +13,8 @@ use iodyno_host::Source;
 use iodyno_model::{TraceSummary, add_missing};
 use iodyno_report::document::TraceDocument;
 use iodyno_report::text::{json_text, trace_line, trace_text};
-use iodyno_trace::tracefs::{Options, RecordError, Recorder, Watched};
-use iodyno_trace::{Counter, Device, Header, Io, TraceError, Writer};
+use iodyno_trace::tracefs::{Options, RecordError, Recorder, Watched, remove_stale};
+use iodyno_trace::{Counter, Device, Header, Io, TraceError, Writer, bpf};
 
 use crate::arguments::Record;
 use crate::commands::setup::end_on_signals;
@@ -41,32 +41,37 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     }
     let interrupted = Arc::clone(&context.interrupted);
     end_on_signals(&interrupted)?;
-    let shift = arguments.anonymise.then(random_shift);
-    let recorder = Recorder::start(&watched, Options { shift }).map_err(refused)?;
-    let header = Header {
-        source: "tracefs".into(),
-        started_ns: u64::try_from(now_ns()).ok(),
-        tick_ns: 1,
-        clock: Some("mono".into()),
-        kernel: kernel(source.as_ref()),
-        devices: recorder.names().devices().to_vec(),
-        anonymous: arguments.anonymise,
-        seed: None,
+    let options = Options { shift: arguments.anonymise.then(random_shift) };
+    let limit = arguments.duration.map(Duration::from_nanos);
+    // What a killed recording left costs time at each I/O.
+    let _ = remove_stale();
+    // Some kernels count by themselves, others send each I/O.
+    let counting = trace.is_none().then(|| bpf::Recorder::start(&watched, options).ok());
+    let (by, summary) = match counting.flatten() {
+        Some(counting) => ("bpf", follow(context, counting, limit)?),
+        None => {
+            let recorder = Recorder::start(&watched, options).map_err(refused)?;
+            let header = Header {
+                source: "tracefs".into(),
+                started_ns: u64::try_from(now_ns()).ok(),
+                tick_ns: 1,
+                clock: Some("mono".into()),
+                kernel: kernel(source.as_ref()),
+                devices: recorder.names().devices().to_vec(),
+                anonymous: arguments.anonymise,
+                seed: None,
+            };
+            let writer = trace.map(|path| {
+                let file = iodyno_files::create(path, NameOrigin::User)?;
+                Ok::<_, anyhow::Error>(Writer::new(BufWriter::new(file), &header)?)
+            });
+            let (writer, counter) = (writer.transpose()?, Counter::default());
+            let recording = Recording { recorder, writer, counter, ios: Vec::new(), lost: 0 };
+            ("tracefs", follow(context, recording, limit)?)
+        }
     };
-    let writer = trace.map(|path| {
-        let file = iodyno_files::create(path, NameOrigin::User)?;
-        Ok::<_, anyhow::Error>(Writer::new(BufWriter::new(file), &header)?)
-    });
-    let writer = writer.transpose()?;
-    let (counter, ios) = (Counter::default(), Vec::new());
-    let mut recording = Recording { recorder, writer, counter, ios, lost: 0 };
-    recording.follow(context, arguments.duration.map(Duration::from_nanos))?;
-    let summary = recording.end()?;
-    let document = TraceDocument::new(TraceSummary {
-        source: header.source,
-        tick_ns: header.tick_ns,
-        ..summary
-    });
+    let document =
+        TraceDocument::new(TraceSummary { source: by.into(), tick_ns: 1, ..summary });
     let style = terminal::style(context, &Default::default());
     match context.json {
         true => terminal::print(&json_text(&document)?)?,
@@ -88,7 +93,59 @@ fn refused(error: RecordError) -> Usage {
     Usage(error.to_string())
 }
 
-/// A recording: the kernel's ring buffers and the output.
+/// What is recorded, as it happens.
+trait Follow {
+    /// Reads what the kernel has. Returns true if there may be more.
+    fn poll(&mut self) -> Result<bool>;
+
+    /// Summarizes what is recorded so far.
+    fn so_far(&mut self) -> Result<TraceSummary>;
+
+    /// Ends the recording, and summarizes it.
+    fn end(self) -> Result<TraceSummary>;
+}
+
+/// Records until interrupted, for at most `limit`, and shows progress.
+fn follow(
+    context: &Context,
+    mut recording: impl Follow,
+    limit: Option<Duration>,
+) -> Result<TraceSummary> {
+    let (started, mut shown) = (Instant::now(), Instant::now());
+    let is_live = terminal::is_terminal() && !context.quiet && !context.json;
+    let is_over = || limit.is_some_and(|most| started.elapsed() >= most);
+    while !context.interrupted.load(Ordering::Relaxed) && !is_over() {
+        let has_more = recording.poll()?;
+        if is_live && shown.elapsed() >= PROGRESS_INTERVAL {
+            shown = Instant::now();
+            terminal::live_line(&trace_line(&recording.so_far()?));
+        }
+        if !has_more {
+            let left = limit.map_or(POLL_INTERVAL, |most| most.saturating_sub(started.elapsed()));
+            std::thread::sleep(left.min(POLL_INTERVAL));
+        }
+    }
+    if is_live {
+        terminal::live_line("");
+    }
+    recording.end()
+}
+
+impl Follow for bpf::Recorder {
+    fn poll(&mut self) -> Result<bool> {
+        Ok(self.poll().map(|()| false)?)
+    }
+
+    fn so_far(&mut self) -> Result<TraceSummary> {
+        Ok(self.summary()?)
+    }
+
+    fn end(self) -> Result<TraceSummary> {
+        Ok(self.end()?)
+    }
+}
+
+/// A recording of each I/O: the kernel's ring buffers and the output.
 struct Recording<W> {
     recorder: Recorder,
     writer: Option<Writer<W>>,
@@ -99,30 +156,15 @@ struct Recording<W> {
     lost: u64,
 }
 
-impl<W: std::io::Write> Recording<W> {
-    /// Records until interrupted, for at most `limit`, and shows progress.
-    fn follow(&mut self, context: &Context, limit: Option<Duration>) -> Result<()> {
-        let (started, mut shown) = (Instant::now(), Instant::now());
-        let is_live = terminal::is_terminal() && !context.quiet && !context.json;
-        let is_over = || limit.is_some_and(|most| started.elapsed() >= most);
-        while !context.interrupted.load(Ordering::Relaxed) && !is_over() {
-            let has_more = self.recorder.poll(|io| self.ios.push(io)).map_err(refused)?;
-            self.keep()?;
-            if is_live && shown.elapsed() >= PROGRESS_INTERVAL {
-                shown = Instant::now();
-                let so_far = self.summary(self.recorder.elapsed_ns());
-                terminal::live_line(&trace_line(&so_far));
-            }
-            if !has_more {
-                let left =
-                    limit.map_or(POLL_INTERVAL, |most| most.saturating_sub(started.elapsed()));
-                std::thread::sleep(left.min(POLL_INTERVAL));
-            }
-        }
-        if is_live {
-            terminal::live_line("");
-        }
-        Ok(())
+impl<W: std::io::Write> Follow for Recording<W> {
+    fn poll(&mut self) -> Result<bool> {
+        let has_more = self.recorder.poll(|io| self.ios.push(io)).map_err(refused)?;
+        self.keep()?;
+        Ok(has_more)
+    }
+
+    fn so_far(&mut self) -> Result<TraceSummary> {
+        Ok(self.summary(self.recorder.elapsed_ns()))
     }
 
     fn end(mut self) -> Result<TraceSummary> {
@@ -134,7 +176,9 @@ impl<W: std::io::Write> Recording<W> {
         }
         Ok(summary)
     }
+}
 
+impl<W: std::io::Write> Recording<W> {
     fn keep(&mut self) -> Result<(), TraceError> {
         let lost = self.recorder.lost() - std::mem::replace(&mut self.lost, self.recorder.lost());
         if let Some(writer) = &mut self.writer {

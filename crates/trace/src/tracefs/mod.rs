@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use instance::remove_stale;
+pub(crate) use recorder::now_ns;
 pub use recorder::{Options, Recorder, Watched};
 
 /// Reason why nothing is recorded.

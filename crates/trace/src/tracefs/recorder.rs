@@ -41,6 +41,19 @@ pub struct Watched {
     pub device: Device,
 }
 
+impl Options {
+    /// Describes the device at an index, without its names if they are to be removed.
+    pub(crate) fn device(&self, index: usize, device: &Device) -> Device {
+        match self.shift {
+            None => device.clone(),
+            Some(_) => {
+                let name = format!("disk{index}");
+                Device { name, size_bytes: None, lba_bytes: device.lba_bytes }
+            }
+        }
+    }
+}
+
 /// A recording in progress. The kernel's instance is removed on drop.
 #[derive(Debug)]
 pub struct Recorder {
@@ -75,7 +88,8 @@ pub(super) struct Events {
     pub(super) lost: u64,
 }
 
-fn now_ns() -> u64 {
+/// Time of the clock by which is recorded, ns.
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -228,15 +242,7 @@ impl Events {
     ) -> Self {
         let mut names = Names::default();
         let number = |(at, one): (usize, &Watched)| {
-            let device = match options.shift {
-                None => one.device.clone(),
-                Some(_) => Device {
-                    name: format!("disk{at}"),
-                    size_bytes: None,
-                    lba_bytes: one.device.lba_bytes,
-                },
-            };
-            Some((one.number, names.device(&device)?))
+            Some((one.number, names.device(&options.device(at, &one.device))?))
         };
         let devices = devices.iter().enumerate().filter_map(number).collect();
         Self {
