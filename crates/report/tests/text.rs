@@ -286,7 +286,7 @@ fn the_last_line_is_the_verdict_in_words() {
     let mut assessment = common::assessment(&record);
     let mut line = |verdict, status| {
         assessment.verdict = verdict;
-        verdict_text(&assessment, status, &style(80))
+        verdict_text(&record, &assessment, status, &style(80))
     };
     assert_eq!(line(Verdict::Fail, 1), "FAIL  1 finding needs attention (exit status 1)\n");
     assert_eq!(line(Verdict::Warn, 0), "WARN  no failures, 1 warning (exit status 0)\n");

@@ -1,18 +1,27 @@
 //! Overall verdict, and the exit status in words.
 
-use iodyno_model::{Assessment, Severity, Verdict};
+use iodyno_model::{Assessment, RunRecord, Severity, Verdict};
 
 use super::host::counted;
 use super::ink::Ink;
+use super::rows;
 use super::style::Style;
 use super::words::Hanging;
 
 /// Overall verdict and exit status in words: the last line of a command (more on a narrow
 /// terminal).
-pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
+pub fn verdict_text(
+    record: &RunRecord,
+    assessment: &Assessment,
+    exit_status: u8,
+    style: &Style,
+) -> String {
     let (verdict, words) = verdict_words(assessment, exit_status);
-    let label = verdict.label();
-    let after = Hanging::after(label, Ink::of_verdict(verdict), label.len() + 2, style);
+    let (label, ink) = match record.run.kind.is_of_drives() || record.run.profile().is_some() {
+        true => (verdict.label(), Ink::of_verdict(verdict)),
+        false => rows::clause(record, assessment, &[]).0,
+    };
+    let after = Hanging::after(label, ink, label.len() + 2, style);
     let items = [words, format!("(exit status {exit_status})")];
     Hanging { separator: " ", ..after }.lines(&items)
 }
