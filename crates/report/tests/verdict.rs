@@ -115,6 +115,15 @@ fn eight_healthy_drives_fit_a_screen_and_a_virtual_machine_ten_lines() {
     assert!(text.lines().last().expect("it says something").starts_with("Exit status 4"), "{text}");
 }
 
+#[test]
+fn a_run_that_is_not_stored_names_no_command_that_finds_it() {
+    let record = common::record();
+    let body = Body::Drives(&[]);
+    let text = run_screen(&record, &common::assessment(&record), 1, body, "", &style(80));
+    assert!(text.contains("Why: iodyno rules ") && !text.contains("Details"), "{text}");
+    assert!(!text.contains("iodyno report"), "{text}");
+}
+
 /// A warning about a drive with the text `what`, in which `{}` is its name.
 fn warning(name: &str, what: &str) -> Finding {
     Finding {

@@ -40,8 +40,8 @@ pub enum Body<'a> {
 }
 
 /// Default output for a run: the verdict, failures and warnings in two lines each, `body`, and
-/// commands for details. `run` names the run in those. A non-zero exit status is printed. Lines are
-/// at most `style.width` long.
+/// commands for details. `run` names the run in those; empty: it is not stored. A non-zero exit
+/// status is printed. Lines are at most `style.width` long.
 pub fn run_screen(
     record: &RunRecord,
     assessment: &Assessment,
@@ -245,8 +245,8 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
 
 /// Commands for details.
 fn next_commands(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
-    let mut items = vec![format!("Details: iodyno show -v {run}")];
-    items.extend(entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule))));
-    items.push(format!("Page: iodyno report {run}"));
-    dim(&items, style)
+    let of_run = |command: &str| (!run.is_empty()).then(|| format!("{command} {run}"));
+    let why = entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule)));
+    let items = [of_run("Details: iodyno show -v"), why, of_run("Page: iodyno report")];
+    dim(&items.into_iter().flatten().collect::<Vec<_>>(), style)
 }
