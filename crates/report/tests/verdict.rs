@@ -175,6 +175,14 @@ fn failures_and_invalid_figures_are_shown() {
     assert!(row.contains("(982k IOPS)") && text.contains("( ) not valid"), "{text}");
     assert!(text.starts_with("UNJUDGED  2 drives: a measurement failed"), "{text}");
     assert!(text.contains("Exit status 3: interrupted, or a measurement failed."), "{text}");
+    record.run.state = RunState::Running;
+    let text = screen(&record, &judged, 3, 80);
+    assert!(text.starts_with("UNJUDGED  2 drives: running, or killed"), "{text}");
+    record.run.is_alive = true;
+    let text = screen(&record, &judged, 3, 80);
+    assert!(text.starts_with("UNJUDGED  2 drives: still running"), "{text}");
+    assert!(text.contains("Exit status 3: still running."), "{text}");
+    record.run.is_alive = false;
     record.run.state = RunState::Interrupted;
     assert!(screen(&record, &judged, 3, 80).starts_with("UNJUDGED  2 drives: interrupted"));
     record.snapshots[0].drives[1].state = Fact::Read("dead".into());

@@ -43,7 +43,7 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
     record.host().filter(|_| !is_explain_run(record))?;
     let status = run.judged.exit_status(false);
-    let (verdict, words) = verdict_words(assessment, status as u8);
+    let (verdict, words) = verdict_words(&record.run, assessment, status as u8);
     let mut mark = Cell::verdict(verdict);
     let mut clauses = vec![words];
     if let Some(profile) = record.run.profile() {
