@@ -31,11 +31,8 @@ pub struct HostRun {
     /// All drives of the machine, or the named targets alone.
     pub(super) scope: Scope,
     /// Each drive, with its class and figures.
-    pub(super) drives: Vec<Classed>,
+    pub(super) drives: Vec<(Option<DriveKind>, FleetDrive, Vec<Figure>)>,
 }
-
-/// A drive or target with its class and figures.
-type Classed = (Option<DriveKind>, FleetDrive, Vec<Figure>);
 
 /// One figure of one drive.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +91,7 @@ impl HostRun {
             start: accepted.and_then(|of| Some((parse_rfc3339(of.start_at.as_deref()?)?, of.step))),
             acceptance: accepted.map(|of| (of.profile.clone(), of.step)),
             scope: run.scope,
-            drives: as_one(drives.collect(), run.profile().map(|of| of.place(&run.targets))),
+            drives: drives.collect(),
         }
     }
 
@@ -118,21 +115,6 @@ impl HostRun {
             drive.host = format!("{}.{id}", drive.host);
         }
     }
-}
-
-/// Makes one target of the files that a fit made in the directory `place`: they are gone, and its
-/// bounds are the directory's.
-fn as_one(drives: Vec<Classed>, place: Option<String>) -> Vec<Classed> {
-    let Some(place) = place else { return drives };
-    let is_made = |(kind, drive, _): &Classed| {
-        kind.is_none() && std::path::Path::new(&drive.name).starts_with(&place)
-    };
-    let (made, mut all): (Vec<Classed>, Vec<Classed>) = drives.into_iter().partition(is_made);
-    let worst = made.into_iter().max_by_key(|(_, drive, _)| drive.verdict);
-    all.extend(
-        worst.map(|(kind, drive, figures)| (kind, FleetDrive { name: place, ..drive }, figures)),
-    );
-    all
 }
 
 fn kind(drive: &Drive) -> DriveKind {
@@ -200,12 +182,6 @@ struct Document {
     findings: Vec<Finding>,
     #[serde(default)]
     subjects: Vec<DocumentSubject>,
-    fit: Option<DocumentFit>,
-}
-
-#[derive(Deserialize)]
-struct DocumentFit {
-    place: String,
 }
 
 #[derive(Deserialize)]
@@ -347,46 +323,10 @@ impl Document {
             start: start.map(|(at, step)| time(at).map(|at| (at, step))).transpose()?,
             acceptance: self.accepted.as_ref().map(|of| (of.profile.clone(), of.step)),
             scope: self.scope,
-            drives: as_one(drives.collect(), self.fit.map(|fit| fit.place)),
+            drives: drives.collect(),
             host: hostname.clone(),
             host_id: self.accepted.as_ref().and_then(|of| of.host_id.clone()),
             id: self.id.clone(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use iodyno_model::Verdict;
-
-    use super::*;
-
-    #[test]
-    fn files_of_a_fit_are_its_directory() {
-        let of = |(name, verdict): (&str, Verdict)| {
-            let drive = FleetDrive {
-                host: "a".into(),
-                run_id: "1".into(),
-                name: name.into(),
-                serial: None,
-                verdict,
-                finding: None,
-                rule: None,
-                next: None,
-                traits: Traits::default(),
-                outliers: Vec::new(),
-            };
-            (None, drive, Vec::new())
-        };
-        let names = [
-            ("/d/.iodyno-fit.wal.0.0", Verdict::Pass),
-            ("/d/.iodyno-fit.data.0.0", Verdict::Fail),
-            ("/data", Verdict::Pass),
-        ];
-        let drives: Vec<Classed> = names.map(of).into();
-        assert_eq!(as_one(drives.clone(), None), drives);
-        let merged = as_one(drives, Some("/d".into()));
-        let left: Vec<_> = merged.iter().map(|(_, of, _)| (of.name.as_str(), of.verdict)).collect();
-        assert_eq!(left, [("/data", Verdict::Pass), ("/d", Verdict::Fail)]);
     }
 }
