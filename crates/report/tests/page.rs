@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Knee, Origin,
-    Peak, Prediction, Predictions, RunKind, RunRecord, Severity, Spread, Verdict,
+    Peak, Prediction, Predictions, RunKind, RunRecord, Severity, Spread, Verdict, is_unsafe,
 };
 use iodyno_report::Judged;
 use iodyno_report::document::run_document;
@@ -178,8 +178,7 @@ fn the_data_is_the_public_document() {
 #[test]
 fn names_of_devices_and_files_are_text() {
     let mut record = common::record();
-    let hostile =
-        "</script></style><script>alert(1)</script><img src=x onerror='alert(2)'>\"\u{202e}&amp;";
+    let hostile = "</script></style><script>alert(1)</script><img src=x onerror='alert(2)'>\"&amp;\u{202e}\u{2066}\u{200f}\u{61c}";
     record.run.name = hostile.into();
     record.run.command = hostile.into();
     record.run.plan = hostile.into();
@@ -204,7 +203,10 @@ fn names_of_devices_and_files_are_text() {
     let html = html(&[run, run]);
     let shown = without_scripts(&html);
     assert!(!shown.contains("<script>alert") && !shown.contains("<img"), "a tag of theirs");
-    assert!(!shown.contains('\u{202e}'), "a character that turns the text around");
+    assert!(
+        !html.contains(|c| c != '\n' && is_unsafe(c)),
+        "a character that turns the text around"
+    );
     // Every script element is one of ours and closed where we close it.
     let tags = elements(&html, "script");
     let ours = |tag: &str| tag == "<script" || tag.starts_with("<script type=\"application/json\"");

@@ -38,7 +38,7 @@ pub(crate) mod rounds_tables;
 pub(crate) mod rows;
 mod rules;
 pub(crate) mod runs;
-mod sanitize;
+pub(crate) mod sanitize;
 mod scaling;
 pub(crate) mod screen;
 mod style;
