@@ -4,8 +4,9 @@ mod common;
 
 use common::{assert_as_expected, style};
 use iodyno_model::{
-    Basis, BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
-    RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict, Yardstick,
+    Assessment, Basis, BlockDevice, BlockKind, Caveat, EndReason, Estimate, Evidence, Fact,
+    Finding, LinkState, Reason, RuleReport, Run, RunState, Severity, Temperature, Use, Validity,
+    Verdict, Yardstick,
 };
 use iodyno_report::text::{
     Style, drives_table, host_text, jobs_text, list_text, measurements_text, results_table,
@@ -263,6 +264,26 @@ fn hot_and_dead_drives_are_marked() {
     assert_eq!(rows[2], ["nvme1", "live", "84 °C"]);
     let narrow = drives_table(&host, None, &style(60)).unwrap();
     assert!(narrow.contains("dead"), "a dead drive is seen on a narrow terminal:\n{narrow}");
+}
+
+#[test]
+fn what_a_rule_says_of_the_target_is_not_said_again() {
+    let mut record = common::record();
+    let mut assessment = common::assessment(&record);
+    let conditions = &mut record.measurements[0].conditions;
+    conditions.target_remarks = vec![Caveat::NoDirect];
+    conditions.shortfalls = vec![Caveat::BlockTooLargeToRegister];
+    let [remark, shortfall] = [Caveat::NoDirect, Caveat::BlockTooLargeToRegister]
+        .map(|one| one.to_string().trim_end_matches('.').to_owned());
+    let said = |assessment: &Assessment| measurements_text(&record, assessment, &style(400));
+    let text = said(&assessment);
+    assert!(text.contains(&format!("note: {remark}")), "{text}");
+    let (rule, validity) = ("target-qualified".to_owned(), Validity::Qualified);
+    let reason = Reason { rule, validity, why: format!("{remark}; and more") };
+    assessment.measurements[0].reasons.push(reason);
+    let text = said(&assessment);
+    assert!(!text.contains(&format!("note: {remark}")) && text.contains(&remark), "{text}");
+    assert!(text.contains(&format!("note: {shortfall}")), "{text}");
 }
 
 #[test]
