@@ -50,8 +50,9 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
         clauses = vec![fit::clause(record, assessment, &profile)];
     } else if !record.run.kind.is_of_drives() {
         let (mut label, mut clause) = clause_of_rows(record, assessment, run.planned);
-        if let Some(plan) = &record.run.rounds {
-            (label, clause) = rounds::clause(record, &plan.rounds, label, clause);
+        let of_plan = record.run.rounds.as_ref().map(|plan| &plan.rounds);
+        if let Some(asked) = of_plan.or(run.conditioned) {
+            (label, clause) = rounds::clause(record, asked, label, clause);
         } else if let Some(outlook) = run.outlook.filter(|of| !of.headroom.is_empty()) {
             clause = headroom::clause(&outlook.headroom);
         }
