@@ -203,7 +203,7 @@ fn the_option_is_plain_json_that_names_its_functions() {
 
 #[test]
 fn names_of_devices_and_files_are_text_and_nothing_else() {
-    let hostile = "</text><script>alert(1)</script>&\u{0}\u{1b}[31m{b}{a|x}\u{202e}\u{7f}\n\"'";
+    let hostile = "</text><script>alert(1)</script>&\u{0}\u{1b}[31m{b}{a|x}\u{202e}\u{2066}\u{200f}\u{61c}\u{7f}\n\"'";
     let mut one = over_time(measurement("randread", 4096, 1, 1, 100.0), 3);
     one.name = hostile.into();
     one.targets = vec![hostile.into()];
@@ -220,6 +220,7 @@ fn names_of_devices_and_files_are_text_and_nothing_else() {
         let picture = svg(&figure, (1200, 600), 1.0, false).unwrap();
         let document = Document::parse(&picture).unwrap();
         assert!(document.descendants().all(|node| !node.has_tag_name("script")), "{kind:?}");
+        assert!(!picture.contains(|c| c != '\n' && iodyno_model::is_unsafe(c)), "{kind:?}");
         assert!(png(&figure, (1200, 600), 1.0, true).is_ok());
     }
 }

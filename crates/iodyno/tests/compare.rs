@@ -54,7 +54,7 @@ fn figure<'d>(document: &'d Value, row: usize, metric: &str) -> &'d Value {
 fn two_checks_stand_side_by_side() {
     let world = World::new();
     let (a, b) = (world.sparse("a", 1 << 30), world.sparse("b", 1 << 30));
-    for name in ["first", "second"] {
+    for name in ["first", "second", "first,second"] {
         let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
         let checked =
             world.run(&["check", a, b, "--generator", "simulated", "--name", name, "--quiet"]);
@@ -78,8 +78,14 @@ fn two_checks_stand_side_by_side() {
     assert_eq!(document["rows"].as_array().unwrap().len(), 3);
     assert_eq!(document["alone"].as_array().unwrap().len(), 6);
 
-    let same = world.run(&["compare", "first", "last", "second"]);
-    assert!(text(&same.stdout).contains("the same run as last"), "{}", text(&same.stdout));
+    // A name with a comma is no list of repetitions.
+    for name in ["first,second", "first,second:latency"] {
+        let document = json(&world.run(&["compare", name, "first", "--json"]).stdout);
+        assert_eq!(document["sides"][0]["runs"].as_array().unwrap().len(), 1, "{document}");
+    }
+
+    let same = world.run(&["compare", "first,second", "last", "second"]);
+    assert!(text(&same.stdout).contains("the same run as first,second"), "{same:?}");
 }
 
 #[test]

@@ -130,6 +130,8 @@ fn a_directory_is_measured_judged_and_left_as_it_was() {
     assert_eq!(fit["settings"][0]["apply"], "log.conf");
     let junit = text(&world.run(&["show", "last", "--format", "junit"]).stdout);
     assert!(junit.contains("time to commit: at most 60000 ms"), "{junit}");
+    assert!(junit.contains(&format!("classname=\"{place}\" name=\"wal ")), "{junit}");
+    assert!(!junit.contains("iodyno-fit"), "nobody knows the files: {junit}");
     assert!(junit.contains("nobody, https://example.org/log (2026-11)"), "{junit}");
     let page = world.path("fit.html");
     status(&world.run(&["report", "last", "--output", page.to_str().unwrap()]), 0);

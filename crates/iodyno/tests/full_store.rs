@@ -81,6 +81,7 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     status(&filled, 0);
     let out = text(&filled.stdout);
     assert!(out.contains("IOPS"), "the results are printed: {out}");
+    assert!(!out.contains("show -v"), "nothing is stored to show: {out}");
     let said = text(&filled.stderr);
     assert!(said.contains("no space left for the store"), "{said}");
     let [kept] = &small.kept("here")[..] else { panic!("{said}") };

@@ -177,6 +177,10 @@ pub(crate) fn found_limiters(
     if place.drive.is_some_and(|drive| limiter::throttled(index, of, &drive.name) == Some(true)) {
         found.push("the drive throttled for heat".to_owned());
     }
+    let overheated = place.drive.and_then(|of_it| limiter::overheated_min(index, of, &of_it.name));
+    if let Some(minutes) = overheated.filter(|minutes| *minutes > 0) {
+        found.push(format!("the drive was {minutes} min above its warning temperature"));
+    }
     if of.total.iter().any(|result| result.errors > Some(0)) {
         found.push("some I/Os failed".to_owned());
     }

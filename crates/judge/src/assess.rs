@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use iodyno_model::{
-    Assessment, Finding, JudgedMeasurement, MetricJudgement, Reason, RuleOutcome, RuleReport,
-    RunKind, Severity, Validity, Verdict,
+    Assessment, Evidence, Finding, JudgedMeasurement, MetricJudgement, Profile, ProfileTarget,
+    Reason, RuleOutcome, RuleReport, RunKind, RunRecord, Severity, Validity, Verdict, distinct,
 };
 
 use crate::causes::attribute;
@@ -48,13 +48,53 @@ pub fn assess(question: &Question<'_>) -> Assessment {
     let mut subjects = subjects(&context, &measurements, &findings, &reports);
     subjects.retain(|(name, _)| scope.has(name));
     let verdict = whole(&context, &measurements, &findings, &subjects);
-    Assessment {
+    let mut assessment = Assessment {
         ruleset: RULESET.to_owned(),
         measurements,
         findings,
         rules: reports,
         subjects,
         verdict,
+    };
+    let profile = question.record.run.profile();
+    if let Some(profile) = profile.filter(|of| of.on == ProfileTarget::Directory) {
+        name_directory(&mut assessment, question.record, &profile);
+    }
+    assessment
+}
+
+/// Names the directory of a fit in place of the files that it made there: nobody knows them, and
+/// they are gone. Measurements are named without them.
+fn name_directory(assessment: &mut Assessment, record: &RunRecord, profile: &Profile) {
+    let place = profile.place(&record.run.targets);
+    let files =
+        record.run.targets.iter().chain(record.measurements.iter().flat_map(|of| &of.targets));
+    let mut names: HashMap<String, &str> =
+        record.measurements.iter().map(|of| (of.title(), of.name.as_str())).collect();
+    names.extend(files.map(|file| (file.clone(), place.as_str())));
+    let renamed =
+        |name: &String| names.get(name).map_or_else(|| name.clone(), |to| (*to).to_owned());
+    let found = assessment.rules.iter_mut().filter_map(|rule| match &mut rule.outcome {
+        RuleOutcome::Findings(found) => Some(found),
+        _ => None,
+    });
+    for finding in assessment.findings.iter_mut().chain(found.flatten()) {
+        finding.subjects = distinct(finding.subjects.iter().map(renamed));
+        for Evidence { what, value } in &mut finding.evidence {
+            (*what, *value) = (renamed(what), renamed(value));
+        }
+    }
+    for rule in &mut assessment.rules {
+        let cannot_tell = rule.cannot_tell.iter();
+        rule.cannot_tell =
+            distinct(cannot_tell.map(|(subject, missing)| (renamed(subject), missing.clone())));
+    }
+    let verdicts = std::mem::take(&mut assessment.subjects);
+    for name in distinct(verdicts.iter().map(|(name, _)| renamed(name))) {
+        let own = verdicts.iter().filter(|(of, _)| renamed(of) == name);
+        assessment
+            .subjects
+            .extend(own.map(|(_, verdict)| *verdict).max().map(|worst| (name, worst)));
     }
 }
 

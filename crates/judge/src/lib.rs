@@ -66,7 +66,7 @@ pub use expectation::Expectation;
 pub use file_error::FileError;
 pub use headroom::{LoadStep, LoadSurface};
 pub use index::Index;
-pub use measured::{is_rate_limit_option, searched};
+pub use measured::is_rate_limit_option;
 pub use place::{device_of, drive_under, names, shared_drives};
 pub use question::Question;
 pub use rule_context::RuleContext;

@@ -115,7 +115,7 @@ pub(crate) fn is_70_30(of: &Measurement) -> bool {
 
 /// Names of a run's steps with a depth search: several targets at once then use the depth found for
 /// each alone.
-pub fn searched(record: &RunRecord) -> BTreeSet<&str> {
+pub(crate) fn searched(record: &RunRecord) -> BTreeSet<&str> {
     let searches = record.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
     searches.map(|of| of.name.as_str()).collect()
 }

@@ -232,9 +232,9 @@ pub struct HealthLog {
     #[serde(with = "crate::json::count")]
     #[schemars(with = "Option<u64>")]
     pub error_log_entries: u128,
-    /// Time above the warning temperature, minutes.
+    /// Time at or above the warning temperature and below the critical one, minutes.
     pub warning_temperature_min: u32,
-    /// Time above the critical temperature, minutes.
+    /// Time at or above the critical temperature, minutes.
     pub critical_temperature_min: u32,
     /// Transitions to light and heavy thermal management (throttling).
     pub thermal_transitions: [u32; 2],
@@ -259,15 +259,21 @@ impl Drive {
 }
 
 impl HealthLog {
-    /// True if the drive throttled for heat between `earlier` and this log: any of the counters at
-    /// bytes 192, 196, 216, 220, 224, 228 grew.
+    /// True if the drive throttled for heat between `earlier` and this log: a counter of thermal
+    /// management (bytes 216 to 231) grew.
     pub fn throttled_since(&self, earlier: &Self) -> bool {
-        self.warning_temperature_min > earlier.warning_temperature_min
-            || self.critical_temperature_min > earlier.critical_temperature_min
-            || (0..2).any(|i| {
-                self.thermal_transitions[i] > earlier.thermal_transitions[i]
-                    || self.thermal_seconds[i] > earlier.thermal_seconds[i]
-            })
+        (0..2).any(|i| {
+            self.thermal_transitions[i] > earlier.thermal_transitions[i]
+                || self.thermal_seconds[i] > earlier.thermal_seconds[i]
+        })
+    }
+
+    /// Minutes between `earlier` and this log at or above the warning temperature, which do not say
+    /// that the drive throttled (bytes 192 to 199).
+    pub fn overheated_since(&self, earlier: &Self) -> u32 {
+        let minutes =
+            |log: &Self| log.warning_temperature_min.saturating_add(log.critical_temperature_min);
+        minutes(self).saturating_sub(minutes(earlier))
     }
 }
 

@@ -151,6 +151,9 @@ pub struct Run {
     pub command: String,
     /// Progress.
     pub state: RunState,
+    /// True if a process was seen working on it when it was loaded; not stored.
+    #[serde(skip)]
+    pub is_alive: bool,
     /// Start, ns since 1970 UTC.
     pub started_ns: i64,
     /// End, ns since 1970 UTC.
@@ -194,6 +197,7 @@ impl Run {
             name: String::new(),
             command: String::new(),
             state: RunState::Running,
+            is_alive: false,
             started_ns,
             ended_ns: None,
             writer: env!("CARGO_PKG_VERSION").into(),

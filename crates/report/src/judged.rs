@@ -31,11 +31,17 @@ impl<'a> Judged<'a> {
 
     /// Returns all subjects with a verdict of their own, in the assessment's order.
     pub(crate) fn subjects(self) -> Vec<Subject<'a>> {
+        let run = &self.record.run;
+        let place = run.profile().map(|profile| profile.place(&run.targets));
         let subject = |(name, verdict): &'a (String, Verdict)| {
             let host = self.record.host();
             let of_namespace = || Some(host?.namespace(name)?.0);
             let drive = host.and_then(|host| host.drive(name)).or_else(of_namespace);
-            let names = drive.map_or_else(|| vec![name.as_str()], names);
+            let mut names = drive.map_or_else(|| vec![name.as_str()], names);
+            if place.as_ref() == Some(name) {
+                let measured = self.record.measurements.iter();
+                names.extend(measured.flat_map(|of| &of.targets).map(String::as_str));
+            }
             Subject { name, drive, verdict: *verdict, names }
         };
         self.assessment.subjects.iter().map(subject).collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "page")]
 use iodyno_model::Prediction;
-use iodyno_model::{DriveState, Measurement, Predictions, RunRecord};
+use iodyno_model::{DriveState, Measurement, Predictions, Rounds, RunRecord};
 
 use crate::Judged;
 use crate::text::PlannedPoint;
@@ -20,6 +20,8 @@ pub struct PageRun<'a> {
     pub prepared: &'a [DriveState],
     /// Predictions from its measurements.
     pub outlook: Option<&'a Predictions>,
+    /// Rounds that conditioned its drives.
+    pub conditioned: Option<&'a Rounds>,
     /// Points of the plan in the order of their axes; empty: in the order of measurement.
     pub planned: &'a [PlannedPoint],
 }
@@ -27,7 +29,7 @@ pub struct PageRun<'a> {
 impl<'a> PageRun<'a> {
     /// Wraps a run without further information.
     pub const fn new(judged: Judged<'a>) -> Self {
-        Self { judged, unread: &[], prepared: &[], outlook: None, planned: &[] }
+        Self { judged, unread: &[], prepared: &[], outlook: None, conditioned: None, planned: &[] }
     }
 
     /// Returns the first `count` measurements, those of the same point next to each other.

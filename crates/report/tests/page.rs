@@ -9,12 +9,12 @@ use base64::prelude::BASE64_STANDARD;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Knee, Origin,
-    Peak, Prediction, Predictions, RunRecord, Severity, Spread,
+    Peak, Prediction, Predictions, RunKind, RunRecord, Severity, Spread, Verdict, is_unsafe,
 };
 use iodyno_report::Judged;
 use iodyno_report::document::run_document;
 use iodyno_report::page::{PageRun, is_page, page};
-use iodyno_report::text::PlannedPoint;
+use iodyno_report::text::{Body, PlannedPoint, run_screen, run_text};
 use sha2::{Digest, Sha256};
 
 fn of(record: &RunRecord) -> String {
@@ -178,8 +178,7 @@ fn the_data_is_the_public_document() {
 #[test]
 fn names_of_devices_and_files_are_text() {
     let mut record = common::record();
-    let hostile =
-        "</script></style><script>alert(1)</script><img src=x onerror='alert(2)'>\"\u{202e}&amp;";
+    let hostile = "</script></style><script>alert(1)</script><img src=x onerror='alert(2)'>\"&amp;\u{202e}\u{2066}\u{200f}\u{61c}";
     record.run.name = hostile.into();
     record.run.command = hostile.into();
     record.run.plan = hostile.into();
@@ -204,13 +203,37 @@ fn names_of_devices_and_files_are_text() {
     let html = html(&[run, run]);
     let shown = without_scripts(&html);
     assert!(!shown.contains("<script>alert") && !shown.contains("<img"), "a tag of theirs");
-    assert!(!shown.contains('\u{202e}'), "a character that turns the text around");
+    assert!(
+        !html.contains(|c| c != '\n' && is_unsafe(c)),
+        "a character that turns the text around"
+    );
     // Every script element is one of ours and closed where we close it.
     let tags = elements(&html, "script");
     let ours = |tag: &str| tag == "<script" || tag.starts_with("<script type=\"application/json\"");
     assert!(tags.iter().all(|(tag, _)| ours(tag)));
     assert_eq!(html.matches("</script>").count(), tags.len());
     assert_eq!(html.matches("</style>").count(), 1);
+}
+
+#[test]
+fn a_job_that_nothing_judged_is_done_on_the_page_as_on_the_terminal() {
+    let mut record = common::record();
+    record.run.kind = RunKind::Run;
+    let mut assessment = common::assessment(&record);
+    assessment.verdict = Verdict::Pass;
+    assessment.findings.clear();
+    assessment.measurements.clear();
+    let style = common::style(200);
+    let body = Body::Rows { planned: &[], outlook: None, follows: &[] };
+    let screen = run_screen(&record, &assessment, 0, body, "last", &style);
+    let clause = screen.strip_prefix("DONE  ").and_then(|line| line.split("   ").next()).unwrap();
+    assert!(run_text(&record, &assessment, 0, &style).unwrap().contains("\nDONE  no problems"));
+    let run = run(&record, &assessment, &[]);
+    for (runs, marks) in [(vec![run], 1), (vec![run; 2], 4)] {
+        let html = without_scripts(&html(&runs));
+        assert_eq!((html.matches(">DONE<").count(), html.matches(">PASS<").count()), (marks, 0));
+        assert!(html.contains(clause), "{clause} is missing");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Direction, DirectionResult, DriveState, EndReason, Estimate, Fact, FillState, Measurement,
     Metric, PlanPreparation, PreparationState, PtsStatement, PurgeMethod, Purpose, Rounds,
-    RoundsPlan, RunRecord, RunState, Tracked,
+    RoundsPlan, RunKind, RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
@@ -179,6 +179,18 @@ fn a_page_has_figures_of_the_rounds_but_none_per_round() {
     // ECharts itself contains none of these texts.
     assert_eq!(text.matches("Rates and latencies over time").count(), 0);
     assert!(!text.contains("0/100 </script>"));
+}
+
+#[test]
+fn a_page_says_first_whether_conditioning_reached_steady_state() {
+    let (mut record, rounds) = record("p", &[900.0, 99.0]);
+    record.run.kind = RunKind::Sweep;
+    let (_, assessment) = common::virtual_machine();
+    let judged = Judged { record: &record, assessment: &assessment };
+    let run = PageRun { conditioned: Some(&rounds), ..PageRun::new(judged) };
+    let text = page(&[run], &ClaimBook::default()).unwrap();
+    let first = text.split_once("class=\"verdict\"").unwrap().1.split_once("</p>").unwrap().0;
+    assert!(first.contains(": NOT REACHED in 2 rounds"), "{first}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ mod common;
 
 use common::{assert_as_expected, style};
 use iodyno_model::{
-    Basis, BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
-    RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict, Yardstick,
+    Assessment, Basis, BlockDevice, BlockKind, Caveat, EndReason, Estimate, Evidence, Fact,
+    Finding, LinkState, Reason, RuleReport, Run, RunState, Severity, Temperature, Use, Validity,
+    Verdict, Yardstick,
 };
 use iodyno_report::text::{
     Style, drives_table, host_text, jobs_text, list_text, measurements_text, results_table,
@@ -266,6 +267,26 @@ fn hot_and_dead_drives_are_marked() {
 }
 
 #[test]
+fn what_a_rule_says_of_the_target_is_not_said_again() {
+    let mut record = common::record();
+    let mut assessment = common::assessment(&record);
+    let conditions = &mut record.measurements[0].conditions;
+    conditions.target_remarks = vec![Caveat::NoDirect];
+    conditions.shortfalls = vec![Caveat::BlockTooLargeToRegister];
+    let [remark, shortfall] = [Caveat::NoDirect, Caveat::BlockTooLargeToRegister]
+        .map(|one| one.to_string().trim_end_matches('.').to_owned());
+    let said = |assessment: &Assessment| measurements_text(&record, assessment, &style(400));
+    let text = said(&assessment);
+    assert!(text.contains(&format!("note: {remark}")), "{text}");
+    let (rule, validity) = ("target-qualified".to_owned(), Validity::Qualified);
+    let reason = Reason { rule, validity, why: format!("{remark}; and more") };
+    assessment.measurements[0].reasons.push(reason);
+    let text = said(&assessment);
+    assert!(!text.contains(&format!("note: {remark}")) && text.contains(&remark), "{text}");
+    assert!(text.contains(&format!("note: {shortfall}")), "{text}");
+}
+
+#[test]
 fn a_failed_measurement_and_one_never_assessed_say_so() {
     let mut record = common::record();
     let mut assessment = common::assessment(&record);
@@ -286,7 +307,7 @@ fn the_last_line_is_the_verdict_in_words() {
     let mut assessment = common::assessment(&record);
     let mut line = |verdict, status| {
         assessment.verdict = verdict;
-        verdict_text(&assessment, status, &style(80))
+        verdict_text(&record, &assessment, status, &style(80))
     };
     assert_eq!(line(Verdict::Fail, 1), "FAIL  1 finding needs attention (exit status 1)\n");
     assert_eq!(line(Verdict::Warn, 0), "WARN  no failures, 1 warning (exit status 0)\n");

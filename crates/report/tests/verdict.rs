@@ -115,6 +115,15 @@ fn eight_healthy_drives_fit_a_screen_and_a_virtual_machine_ten_lines() {
     assert!(text.lines().last().expect("it says something").starts_with("Exit status 4"), "{text}");
 }
 
+#[test]
+fn a_run_that_is_not_stored_names_no_command_that_finds_it() {
+    let record = common::record();
+    let body = Body::Drives(&[]);
+    let text = run_screen(&record, &common::assessment(&record), 1, body, "", &style(80));
+    assert!(text.contains("Why: iodyno rules ") && !text.contains("Details"), "{text}");
+    assert!(!text.contains("iodyno report"), "{text}");
+}
+
 /// A warning about a drive with the text `what`, in which `{}` is its name.
 fn warning(name: &str, what: &str) -> Finding {
     Finding {
@@ -166,6 +175,14 @@ fn failures_and_invalid_figures_are_shown() {
     assert!(row.contains("(982k IOPS)") && text.contains("( ) not valid"), "{text}");
     assert!(text.starts_with("UNJUDGED  2 drives: a measurement failed"), "{text}");
     assert!(text.contains("Exit status 3: interrupted, or a measurement failed."), "{text}");
+    record.run.state = RunState::Running;
+    let text = screen(&record, &judged, 3, 80);
+    assert!(text.starts_with("UNJUDGED  2 drives: running, or killed"), "{text}");
+    record.run.is_alive = true;
+    let text = screen(&record, &judged, 3, 80);
+    assert!(text.starts_with("UNJUDGED  2 drives: still running"), "{text}");
+    assert!(text.contains("Exit status 3: still running."), "{text}");
+    record.run.is_alive = false;
     record.run.state = RunState::Interrupted;
     assert!(screen(&record, &judged, 3, 80).starts_with("UNJUDGED  2 drives: interrupted"));
     record.snapshots[0].drives[1].state = Fact::Read("dead".into());

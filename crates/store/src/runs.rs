@@ -376,10 +376,12 @@ impl Store {
             if format < 3 {
                 (run.kind, run.rounds) = RunKind::from_earlier_version(&run.plan_name, &run.plan);
             }
-            if run.state == RunState::Running
-                && self.locks.liveness(&run.id, &owner) == Liveness::Ended
-            {
-                run.state = RunState::Interrupted;
+            if run.state == RunState::Running {
+                match self.locks.liveness(&run.id, &owner) {
+                    Liveness::Alive => run.is_alive = true,
+                    Liveness::Ended => run.state = RunState::Interrupted,
+                    Liveness::Unknown => {}
+                }
             }
             runs.push(run);
         }

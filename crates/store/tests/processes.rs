@@ -84,7 +84,7 @@ fn write_on_and_on(path: &Path) {
 fn look_at_the_live_one(path: &Path) {
     let mut store = Store::open(path).unwrap();
     let run = store.find("killed").unwrap();
-    assert_eq!(run.state, RunState::Running);
+    assert_eq!((run.state, run.is_alive), (RunState::Running, true));
     assert_eq!(store.journal_pending(None).unwrap(), []);
     assert!(matches!(store.reopen_run(&run.id), Err(StoreError::StillRunning(_))));
     assert!(matches!(store.remove(&run.id), Err(StoreError::StillRunning(_))));

@@ -149,7 +149,8 @@ fn runs_of_earlier_versions_end_only_on_the_users_word() {
         let sql = "UPDATE run SET owner_pid = 4194304, owner_boot_id = ?1";
         Connection::open(&path).unwrap().execute(sql, [&owner]).unwrap();
         let mut store = Store::open(&path).unwrap();
-        assert_eq!(store.find("old").unwrap().state, RunState::Running, "{owner}");
+        let found = store.find("old").unwrap();
+        assert_eq!((found.state, found.is_alive), (RunState::Running, false), "{owner}");
         assert!(store.journal_pending(None).unwrap()[0].may_be_running);
         assert!(matches!(store.reopen_run(&old.id), Err(StoreError::MayBeRunning(_))));
         assert!(matches!(store.remove(&old.id), Err(StoreError::MayBeRunning(_))));

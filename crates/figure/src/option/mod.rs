@@ -241,8 +241,8 @@ fn rounded(value: f64) -> Value {
     }
 }
 
-/// Replaces control characters, which XML does not allow; writes microseconds with their letter.
+/// Removes control characters, which XML does not allow, and hidden ones; writes microseconds with
+/// their letter.
 fn clean(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    iodyno_model::with_micro(&text)
+    iodyno_model::with_micro(&iodyno_model::clean(text))
 }

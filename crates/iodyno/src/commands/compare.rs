@@ -93,9 +93,13 @@ fn spread_unknown(comparison: &Comparison) -> String {
     }
 }
 
-/// The runs of a side: an existing path is one run, else commas separate repetitions.
+/// The runs of a side: a path or run of this name is one run, else commas separate repetitions.
 fn load_side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
-    let words: Vec<&str> = match Path::new(word).exists() {
+    let is_one = |name: &str| {
+        Path::new(name).exists() || context.store_to_read().is_ok_and(|it| it.find(name).is_ok())
+    };
+    let mut names = std::iter::once(word).chain(word.rsplit_once(':').map(|(run, _)| run));
+    let words: Vec<&str> = match names.any(is_one) {
         true => vec![word],
         false => word.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
     };

@@ -125,7 +125,8 @@ fn measure(
     };
     let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
     setup.store.put_assessment(&record.run.id, &rejudge(&record, &setup.claims))?;
-    let more = (!arguments.verbose).then_some("iodyno explain -v last");
+    let details = if setup.store.aside().is_some() { "" } else { "iodyno explain -v last" };
+    let more = (!arguments.verbose).then_some(details);
     let status = print(context, std::slice::from_ref(&record), &setup.claims, more)?;
     if !context.quiet && !context.json {
         for skipped in &record.run.skipped {
@@ -198,7 +199,7 @@ fn print(
         return Ok(status);
     }
     if explained.is_empty() {
-        terminal::note("ended before a rate was measured: iodyno show last");
+        terminal::note("ended before a rate was measured");
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
@@ -226,7 +227,10 @@ pub(crate) fn shown(
 ) -> Option<String> {
     let records = [record];
     let explained = explain_stored(&records, judging.claims);
-    let more = format!("iodyno explain -v {}", judging.run);
+    let more = match judging.run {
+        "" => String::new(),
+        run => format!("iodyno explain -v {run}"),
+    };
     let follows = headroom::lines(context, record);
     (!explained.is_empty()).then(|| explain_screen(&explained, &follows, &more, style))
 }

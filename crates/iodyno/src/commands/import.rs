@@ -226,7 +226,7 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     // fio's output is not judged.
     if record.host().is_some() {
         let status = Judged { record, assessment }.exit_status(false);
-        out.push_str(&verdict_text(assessment, status as u8, style));
+        out.push_str(&verdict_text(record, assessment, status as u8, style));
     }
     out
 }

@@ -26,7 +26,7 @@ pub(crate) struct JudgeOptions<'a> {
     pub(crate) baseline: Option<&'a RunRecord>,
     pub(crate) expect: Option<&'a Expectation>,
     pub(crate) require_verdict: bool,
-    /// Name of the run in suggested commands.
+    /// Name of the run in suggested commands; empty if the store could not keep it.
     pub(crate) run: &'a str,
     pub(crate) table: &'a Table,
     pub(crate) shape: OutputForm,
@@ -90,11 +90,12 @@ pub(crate) fn judge(
     Ok((text, status))
 }
 
-/// With the run's id in suggested commands where `last` is another run: one that began later, or
-/// before the clock was set back.
+/// Without suggested commands for what the store could not keep; with the run's id in them where
+/// `last` is another run: one that began later, or before the clock was set back.
 fn named<'a>(store: &Store, record: &'a RunRecord, judging: &JudgeOptions<'a>) -> JudgeOptions<'a> {
     let is_last = || store.find("last").is_ok_and(|last| last.id == record.run.id);
     let run = match judging.run {
+        _ if store.aside().is_some() => "",
         "last" if !is_last() => record.run.id.as_str(),
         run => run,
     };

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use iodyno_campaign::Study;
 use iodyno_fio::read::Problem;
-use iodyno_model::{Assessment, DriveState, Predictions, RunRecord};
+use iodyno_model::{Assessment, DriveState, Predictions, Rounds, RunRecord};
 use iodyno_report::Judged;
 use iodyno_report::page::{PageRun, is_page, page, trace_page};
 use iodyno_report::text::PlannedPoint;
@@ -26,6 +26,7 @@ struct Shown {
     unread: Vec<String>,
     prepared: Vec<DriveState>,
     outlook: Option<Predictions>,
+    conditioned: Option<Rounds>,
     planned: Vec<PlannedPoint>,
 }
 
@@ -36,6 +37,7 @@ impl Shown {
             unread: &self.unread,
             prepared: &self.prepared,
             outlook: self.outlook.as_ref(),
+            conditioned: self.conditioned.as_ref(),
             planned: &self.planned,
         }
     }
@@ -64,6 +66,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
             unread: problems.iter().map(Problem::to_string).collect(),
             prepared: prepared(context, &record)?,
             outlook: study.as_ref().and_then(|study| study.outlook(&record)),
+            conditioned: study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds()),
             planned: study.as_ref().map_or(Vec::new(), in_order),
             record,
         });

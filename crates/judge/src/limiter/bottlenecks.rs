@@ -170,7 +170,14 @@ pub(crate) fn throttled(record: &RunRecord, of: &Measurement, drive: &str) -> Op
     throttled_between(before, after)
 }
 
-/// The same between two snapshots of a drive, by whichever logs were read.
+/// Minutes that the drive was above its warning temperature during the measurement; `None`: not
+/// known.
+pub(crate) fn overheated_min(record: &RunRecord, of: &Measurement, drive: &str) -> Option<u32> {
+    let (before, after) = snapshots_of(record, of, drive)?;
+    Some(after.health.get()?.overheated_since(before.health.get()?))
+}
+
+/// Whether the drive throttled between two snapshots, by whichever logs were read.
 pub(crate) fn throttled_between(before: &Drive, after: &Drive) -> Option<bool> {
     let health = before.health.get().zip(after.health.get());
     let by_health = health.map(|(before, after)| after.throttled_since(before));

@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use super::*;
-use crate::testing::{Bench, claims, interrupts, known, scale};
+use crate::testing::{Bench, claims, interrupts, known, log, scale};
 
 /// Indices of the measurements of [`Bench`]: 32 large reads outstanding, 8 jobs with 64 small ones
 /// each, and depth 1.
@@ -267,6 +267,9 @@ fn a_hot_drive_that_counts_nothing_is_left_to_cool() {
     let cool = made(hot(80.0), LARGE, 1.5, Experiment::Rest);
     let (gain, text) = names(&cool, LARGE, Limiter::Heat);
     assert!((gain.unwrap() - 0.5).abs() < 0.01, "{text}");
+    // Minutes at its warning level are no sign of throttling, nor of none.
+    let warm = slow().after(|host| log(&mut host.drives[0]).warning_temperature_min = 9);
+    asks(&warm.record(), LARGE, Experiment::Rest);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use iodyno_model::{Drive, Experiment, Host};
 
-use super::bottlenecks::throttled;
+use super::bottlenecks::{overheated_min, throttled};
 use super::case::Case;
 use super::case_context::CaseContext;
 use super::contrast::{Change, Effect};
@@ -21,7 +21,7 @@ impl Case<'_> {
         self.drives.iter().map(throttled).collect()
     }
 
-    /// Returns true if one of its drives was at its warning level, before or after.
+    /// Returns true if one of its drives was at its warning level, before, after or in between.
     fn is_hot(&self) -> bool {
         let after = self.of_run().after.and_then(|after| self.record.snapshots.get(after));
         let above = |host: &Host, name: &str| {
@@ -30,6 +30,10 @@ impl Case<'_> {
         };
         let mut hosts = [self.host(), after].into_iter().flatten();
         hosts.any(|host| self.drives.iter().any(|drive| above(host, &drive.name) == Some(true)))
+            || self
+                .drives
+                .iter()
+                .any(|drive| overheated_min(self.record, self.of_run(), &drive.name) > Some(0))
     }
 }
 
@@ -77,12 +81,13 @@ impl CaseContext<'_, '_> {
                 _ => {}
             }
         }
+        // Many drives throttle without counting it.
+        if case.is_hot() {
+            return Some(Suspect::open(Limiter::Heat, Experiment::Rest));
+        }
         if !throttles.is_empty() && throttles.iter().all(|one| *one == Some(false)) {
             let why = "thermal counters did not change";
             return Some(Suspect::cleared(Limiter::Heat, why));
-        }
-        if case.is_hot() {
-            return Some(Suspect::open(Limiter::Heat, Experiment::Rest));
         }
         // Without a drive's counters nothing else is known about its heat.
         let (Effect::Same | Effect::Grew, again) = again? else { return None };

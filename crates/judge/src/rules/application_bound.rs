@@ -140,6 +140,21 @@ mod tests {
     }
 
     #[test]
+    fn files_of_a_fit_are_its_directory() {
+        let mut record = with(&[50_000_000; 5]);
+        let mut beside = Measurement::unknown("data");
+        beside.targets = vec!["/var/lib/data.0".into(), "/var/lib/data.1".into()];
+        record.run.targets.extend(beside.targets.clone());
+        record.measurements.push(beside);
+        let judged = assessed(&record);
+        let files = judged.subjects.iter().filter(|(name, _)| name.starts_with('/'));
+        assert_eq!(files.collect::<Vec<_>>(), [&("/var/lib".to_owned(), Verdict::Fail)]);
+        assert_eq!(judged.findings[0].subjects, ["/var/lib"]);
+        let text = format!("{:?} {:?}", judged.findings, judged.rules);
+        assert!(!text.contains("/var/lib/"), "{text}");
+    }
+
+    #[test]
     fn a_round_that_was_interrupted_takes_nothing_from_the_others() {
         let profile = Profile::parse(PROFILE).unwrap();
         let mut cut = with(&[5_000_000; 4]);

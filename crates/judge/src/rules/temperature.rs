@@ -2,7 +2,8 @@
 
 use iodyno_model::{ABSOLUTE_ZERO_C, Drive, Evidence, Host, Severity};
 
-use super::{Checks, Rule, Tally, finding};
+use super::{Checks, Reservation, Rule, Tally, finding};
+use crate::limiter;
 use crate::rule_context::RuleContext;
 
 /// Temperature bit of Critical Warning.
@@ -14,7 +15,7 @@ type Said = (Severity, &'static str, &'static str, &'static str);
 const HOT: Said = (
     Severity::Warn,
     "is too hot",
-    "A hot drive slows itself down, ages faster, and shuts down at its critical level.",
+    "A drive this hot may throttle, ages faster, and may shut down at its critical level.",
     "Look at fans, blanking panels and the room; then repeat.",
 );
 const WAS_CRITICAL: Said = (
@@ -28,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
     id: "temperature",
     severity: Severity::Warn,
     summary: "temperature at the drive's warning level, or its warning bit",
-    checks: Checks::Host(check),
+    checks: Checks::HostAndEach(check, reservation),
 };
 
 fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
@@ -52,7 +53,12 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let critical = seen.iter().filter_map(minutes).max().filter(|minutes| *minutes > 0);
         let at_level = matches!((hottest, level), (Some(now), Some(level)) if now >= level);
         let grew = before.is_some() && critical > before;
-        if !warned && !at_level && critical.is_none() {
+        let mut logs = seen.iter().filter_map(|drive| drive.health.get());
+        let overheated = match (logs.next(), logs.next_back()) {
+            (Some(first), Some(last)) => last.overheated_since(first),
+            _ => 0,
+        };
+        if !warned && !at_level && critical.is_none() && overheated == 0 {
             continue;
         }
         let mut evidence = Vec::new();
@@ -64,15 +70,31 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             }
         };
         evidence.extend(critical.map(|min| Evidence::new("at its critical level", since(min))));
+        if overheated > 0 {
+            evidence.push(Evidence::new("above its warning level", format!("{overheated} min")));
+        }
         evidence.extend(hottest.map(|c| Evidence::new("temperature", format!("{c:.0} °C"))));
         evidence.extend(level.map(|c| Evidence::new("warning level", format!("{c:.0} °C"))));
         let bit = if warned { "set" } else { "not set" };
         evidence.push(Evidence::new("warning bit", bit));
-        let is_hot = warned || at_level || grew;
+        let is_hot = warned || at_level || overheated > 0;
         let (severity, what, why, next) = if is_hot { HOT } else { WAS_CRITICAL };
-        let what = format!("{name} {what}.");
+        let what = match overheated {
+            0 => format!("{name} {what}."),
+            min => format!("{name} was {min} min above its warning temperature during the run."),
+        };
         tally.found(finding(severity, vec![name.clone()], what, evidence, why, next));
     }
+}
+
+fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
+    let of = context.record().measurements.get(measurement)?;
+    of.targets.iter().find_map(|target| {
+        let name = &context.place(of, target).drive?.name;
+        let minutes = limiter::overheated_min(context.record(), of, name)?;
+        let why = || format!("{name} was {minutes} min above its warning temperature meanwhile");
+        (minutes > 0).then(|| Reservation::qualified(why()))
+    })
 }
 
 /// Warning level (WCTEMP), °C.
@@ -86,7 +108,7 @@ fn warning_c(drive: &Drive) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, check_rule, known, log};
+    use crate::testing::{Bench, Outcome, check_rule, known, log, reserves};
     use iodyno_model::{Fact, Temperature};
 
     fn at(c: f64) -> Fact<Temperature> {
@@ -121,6 +143,18 @@ mod tests {
         let now = past.after(|host| log(&mut host.drives[0]).critical_temperature_min = 13);
         let found = check_rule(&RULE, &now.record());
         assert_eq!(found.only(Severity::Warn).evidence[0].value, "13 min, and counting");
+    }
+
+    #[test]
+    fn minutes_at_the_warning_level_count_if_they_grow_during_the_run() {
+        let past = Bench::new(1).drive(0, |d| log(d).warning_temperature_min = 12).measured();
+        assert_eq!(check_rule(&RULE, &past.record()), Outcome::Clear);
+        let now = past.after(|host| log(&mut host.drives[0]).warning_temperature_min = 15);
+        let record = now.record();
+        let found = check_rule(&RULE, &record);
+        let text = "nvme0 was 3 min above its warning temperature during the run.";
+        assert_eq!(found.only(Severity::Warn).what, text);
+        assert!(reserves(&RULE, &record, 0).is_some());
     }
 
     #[test]

@@ -56,11 +56,6 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 fn evidence(before: &Drive, after: &Drive) -> Vec<Evidence> {
     let mut counters: Vec<(&str, u32, u32)> = Vec::new();
     if let (Some(was), Some(is)) = (before.health.get(), after.health.get()) {
-        let (minutes, critical) = (was.warning_temperature_min, was.critical_temperature_min);
-        counters.extend([
-            ("minutes above the warning temperature", minutes, is.warning_temperature_min),
-            ("minutes above the critical temperature", critical, is.critical_temperature_min),
-        ]);
         let words = [
             ("transitions to light throttling", "seconds of light throttling"),
             ("transitions to heavy throttling", "seconds of heavy throttling"),
@@ -94,6 +89,9 @@ mod tests {
         let outcome = check_rule(&RULE, &record);
         assert_eq!(outcome.only(Severity::Warn).evidence[0].value, "0 to 3");
         assert!(reserves(&RULE, &record, 0).is_some());
+        // Time at the warning temperature is no throttling (rule `temperature`).
+        let warm = bench.clone().after(|host| log(&mut host.drives[0]).warning_temperature_min = 9);
+        assert_eq!(check_rule(&RULE, &warm.record()), Outcome::Clear);
         let blind = bench.clone().drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
         assert_eq!(check_rule(&RULE, &blind), Outcome::CannotTell);
         // Data center drives also count it, and may wrap around to 0.

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_judge::{RULESET, comparable, drive_under, searched};
+use iodyno_judge::{RULESET, comparable};
 use iodyno_model::{
-    Bytes, Drive, Estimate, Finding, Host, Metric, MetricJudgement, Scope, Severity, Slot,
-    Validity, Workload, parse_rfc3339,
+    Accepted, Bytes, Drive, Estimate, Finding, Host, JudgedMeasurement, Measurement, Metric,
+    Namespace, Scope, Severity, Slot, Validity, Workload, parse_rfc3339,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::drive::{DriveKind, FleetDrive, Traits};
 use crate::document::read::{DocumentError, RUN_SCHEMA, documents};
-use crate::document::verdict::{MetricVerdict, Subject as DocumentSubject};
-use crate::judged::{Judged, Subject};
+use crate::document::verdict::{MetricVerdict, Subject};
+use crate::judged::Judged;
 
 /// Run of one host, reduced to what is compared with others.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,11 +31,8 @@ pub struct HostRun {
     /// All drives of the machine, or the named targets alone.
     pub(super) scope: Scope,
     /// Each drive, with its class and figures.
-    pub(super) drives: Vec<Classed>,
+    pub(super) drives: Vec<(Option<DriveKind>, FleetDrive, Vec<Figure>)>,
 }
-
-/// A drive or target with its class and figures.
-type Classed = (Option<DriveKind>, FleetDrive, Vec<Figure>);
 
 /// One figure of one drive.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,38 +61,21 @@ impl Step {
 impl HostRun {
     /// Reduces a run with its assessment.
     pub fn of(judged: Judged<'_>) -> Self {
-        let run = &judged.record.run;
-        let name = if run.name.is_empty() { &run.id } else { &run.name };
+        let (run, assessment) = (&judged.record.run, judged.assessment);
         let host = judged.record.host();
-        let accepted = run.accepted.as_ref();
-        let hostname = accepted.map(|of| of.node.as_str()).or(judged.hostname());
-        let drives = judged.subjects().into_iter().map(|subject| {
-            let found = (judged.assessment.findings.iter())
-                .find(|one| one.severity > Severity::Info && subject.is_among(&one.subjects));
-            let drive = FleetDrive {
-                host: hostname.unwrap_or(name).to_owned(),
-                run_id: run.id.clone(),
-                name: subject.name.to_owned(),
-                serial: subject.drive.and_then(|drive| drive.serial.value()),
-                verdict: subject.verdict,
-                finding: found.map(|finding| finding.what.clone()),
-                rule: found.map(|finding| finding.rule.clone()),
-                next: found.map(|finding| finding.next.clone()),
-                traits: host.map(|host| traits(host, subject.drive)).unwrap_or_default(),
-                outliers: Vec::new(),
-            };
-            (subject.drive.map(kind), drive, figures(judged, &subject))
-        });
-        Self {
+        Document {
             id: run.id.clone(),
-            started_ns: run.started_ns,
-            host: hostname.map(str::to_owned),
-            host_id: accepted.and_then(|of| of.host_id.clone()),
-            start: accepted.and_then(|of| Some((parse_rfc3339(of.start_at.as_deref()?)?, of.step))),
-            acceptance: accepted.map(|of| (of.profile.clone(), of.step)),
+            name: run.name.clone(),
             scope: run.scope,
-            drives: as_one(drives.collect(), run.profile().map(|of| of.place(&run.targets))),
+            accepted: run.accepted.clone(),
+            host: host.map(DocumentHost::from),
+            drives: host.iter().flat_map(|host| &host.drives).map(DocumentDrive::from).collect(),
+            measurements: judged.measurements().map(DocumentMeasurement::from).collect(),
+            findings: assessment.findings.clone(),
+            subjects: assessment.subjects.iter().map(Subject::from).collect(),
+            ..Document::default()
         }
+        .host_run(run.started_ns)
     }
 
     /// Reads the documents in a text, with the verdicts stored in them. `None`: judged by another
@@ -108,7 +88,12 @@ impl HostRun {
         if documents.iter().any(|one| one.schema != RUN_SCHEMA || one.ruleset != RULESET) {
             return Ok(None);
         }
-        documents.into_iter().map(Document::host_run).collect::<Result<_, _>>().map(Some)
+        let read = |of: Document| {
+            let started_ns =
+                parse_rfc3339(&of.started).ok_or(DocumentError::Time(of.started.clone()))?;
+            Ok(of.host_run(started_ns))
+        };
+        documents.into_iter().map(read).collect::<Result<_, _>>().map(Some)
     }
 
     /// Appends the machine id to the host name, as in the names of its documents.
@@ -120,65 +105,8 @@ impl HostRun {
     }
 }
 
-/// Makes one target of the files that a fit made in the directory `place`: they are gone, and its
-/// bounds are the directory's.
-fn as_one(drives: Vec<Classed>, place: Option<String>) -> Vec<Classed> {
-    let Some(place) = place else { return drives };
-    let is_made = |(kind, drive, _): &Classed| {
-        kind.is_none() && std::path::Path::new(&drive.name).starts_with(&place)
-    };
-    let (made, mut all): (Vec<Classed>, Vec<Classed>) = drives.into_iter().partition(is_made);
-    let worst = made.into_iter().max_by_key(|(_, drive, _)| drive.verdict);
-    all.extend(
-        worst.map(|(kind, drive, figures)| (kind, FleetDrive { name: place, ..drive }, figures)),
-    );
-    all
-}
-
-fn kind(drive: &Drive) -> DriveKind {
-    DriveKind {
-        model: drive.model.value(),
-        firmware: drive.firmware.value(),
-        capacity: drive.capacity.value(),
-    }
-}
-
-fn traits(host: &Host, drive: Option<&Drive>) -> Traits {
-    Traits {
-        chassis: host.system.product.value(),
-        kernel: host.kernel.release.value(),
-        slot: drive.and_then(|drive| slot(&host.slots, drive.address.get()?)),
-    }
-}
-
-/// Slot of a PCI address; the platform names slots without the function.
-fn slot(slots: &[Slot], address: &str) -> Option<String> {
-    let device = address.split('.').next().unwrap_or(address);
-    let of = slots.iter().find(|slot| slot.address.split('.').next() == Some(device))?;
-    Some(of.name.clone())
-}
-
-/// Figures judged on this drive alone.
-fn figures(judged: Judged<'_>, subject: &Subject<'_>) -> Vec<Figure> {
-    let own = judged.measurements().filter(|(measurement, _)| {
-        measurement.targets.len() == 1
-            && subject.is_among(&measurement.targets)
-            && drive_under(judged.record, measurement).is_some()
-    });
-    let searched = &searched(judged.record);
-    own.filter_map(|(measurement, found)| {
-        let found = found.filter(|found| found.validity != Validity::Invalid)?;
-        Some(found.metrics.iter().map(move |of: &MetricJudgement| Figure {
-            step: Step::new(&measurement.name, &measurement.workload, searched, of.metric),
-            estimate: of.estimate,
-        }))
-    })
-    .flatten()
-    .collect()
-}
-
 /// Document members that are needed; all others are skipped.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Document {
     schema: String,
     #[serde(default)]
@@ -190,7 +118,7 @@ struct Document {
     #[serde(default)]
     scope: Scope,
     #[serde(default)]
-    accepted: Option<Start>,
+    accepted: Option<Accepted>,
     host: Option<DocumentHost>,
     #[serde(default)]
     drives: Vec<DocumentDrive>,
@@ -199,24 +127,7 @@ struct Document {
     #[serde(default)]
     findings: Vec<Finding>,
     #[serde(default)]
-    subjects: Vec<DocumentSubject>,
-    fit: Option<DocumentFit>,
-}
-
-#[derive(Deserialize)]
-struct DocumentFit {
-    place: String,
-}
-
-#[derive(Deserialize)]
-struct Start {
-    #[serde(default)]
-    profile: String,
-    node: String,
-    host_id: Option<String>,
-    #[serde(default)]
-    step: u32,
-    start_at: Option<String>,
+    subjects: Vec<Subject>,
 }
 
 #[derive(Deserialize)]
@@ -269,6 +180,48 @@ struct DocumentConditions {
     depths_tried: Vec<IgnoredAny>,
 }
 
+impl From<&Host> for DocumentHost {
+    fn from(host: &Host) -> Self {
+        let slot = |of: &Slot| DocumentSlot { name: of.name.clone(), address: of.address.clone() };
+        Self {
+            hostname: host.hostname.value(),
+            system_product: host.system.product.value(),
+            kernel: host.kernel.release.value(),
+            slots: host.slots.iter().map(slot).collect(),
+        }
+    }
+}
+
+impl From<&Drive> for DocumentDrive {
+    fn from(drive: &Drive) -> Self {
+        let namespace = |of: &Namespace| DocumentNamespace { name: of.name.clone() };
+        Self {
+            name: drive.name.clone(),
+            model: drive.model.value(),
+            serial: drive.serial.value(),
+            firmware: drive.firmware.value(),
+            capacity_bytes: drive.capacity.value(),
+            address: drive.address.value(),
+            namespaces: drive.namespaces.iter().map(namespace).collect(),
+        }
+    }
+}
+
+impl From<(&Measurement, Option<&JudgedMeasurement>)> for DocumentMeasurement {
+    fn from((of, judged): (&Measurement, Option<&JudgedMeasurement>)) -> Self {
+        let depths_tried = of.conditions.depths_tried.iter().map(|_| IgnoredAny).collect();
+        let metrics = judged.iter().flat_map(|judged| &judged.metrics);
+        Self {
+            name: of.name.clone(),
+            targets: of.targets.clone(),
+            workload: of.workload.clone(),
+            validity: judged.map(|judged| judged.validity),
+            conditions: DocumentConditions { depths_tried },
+            verdicts: metrics.map(MetricVerdict::from).collect(),
+        }
+    }
+}
+
 impl DocumentDrive {
     fn is(&self, name: &str) -> bool {
         self.name == name
@@ -290,8 +243,7 @@ impl DocumentMeasurement {
 }
 
 impl Document {
-    fn host_run(self) -> Result<HostRun, DocumentError> {
-        let time = |text: &str| parse_rfc3339(text).ok_or_else(|| DocumentError::Time(text.into()));
+    fn host_run(self, started_ns: i64) -> HostRun {
         let name = if self.name.is_empty() { &self.id } else { &self.name };
         let host = self.host.as_ref();
         let hostname = || host.and_then(|host| host.hostname.clone());
@@ -341,52 +293,16 @@ impl Document {
             });
             (kind, fleet_drive, own.flat_map(|of| of.figures(&searched)).collect())
         });
-        let start = self.accepted.as_ref().and_then(|of| Some((of.start_at.as_deref()?, of.step)));
-        Ok(HostRun {
-            started_ns: time(&self.started)?,
-            start: start.map(|(at, step)| time(at).map(|at| (at, step))).transpose()?,
+        let start = |of: &Accepted| Some((parse_rfc3339(of.start_at.as_deref()?)?, of.step));
+        HostRun {
+            started_ns,
+            start: self.accepted.as_ref().and_then(start),
             acceptance: self.accepted.as_ref().map(|of| (of.profile.clone(), of.step)),
             scope: self.scope,
-            drives: as_one(drives.collect(), self.fit.map(|fit| fit.place)),
+            drives: drives.collect(),
             host: hostname.clone(),
             host_id: self.accepted.as_ref().and_then(|of| of.host_id.clone()),
             id: self.id.clone(),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use iodyno_model::Verdict;
-
-    use super::*;
-
-    #[test]
-    fn files_of_a_fit_are_its_directory() {
-        let of = |(name, verdict): (&str, Verdict)| {
-            let drive = FleetDrive {
-                host: "a".into(),
-                run_id: "1".into(),
-                name: name.into(),
-                serial: None,
-                verdict,
-                finding: None,
-                rule: None,
-                next: None,
-                traits: Traits::default(),
-                outliers: Vec::new(),
-            };
-            (None, drive, Vec::new())
-        };
-        let names = [
-            ("/d/.iodyno-fit.wal.0.0", Verdict::Pass),
-            ("/d/.iodyno-fit.data.0.0", Verdict::Fail),
-            ("/data", Verdict::Pass),
-        ];
-        let drives: Vec<Classed> = names.map(of).into();
-        assert_eq!(as_one(drives.clone(), None), drives);
-        let merged = as_one(drives, Some("/d".into()));
-        let left: Vec<_> = merged.iter().map(|(_, of, _)| (of.name.as_str(), of.verdict)).collect();
-        assert_eq!(left, [("/data", Verdict::Pass), ("/d", Verdict::Fail)]);
+        }
     }
 }

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::table::Cell;
+use crate::text::sanitize::escaped;
 use crate::text::words::clean;
 
 /// JSON that is safe within a script element: it contains nothing that ends the element, opens a
-/// comment, or is a line break in only some versions of JavaScript.
+/// comment, is a line break in only some versions of JavaScript, or is hidden in the page's source.
 #[derive(Debug)]
 pub(super) struct Data(String);
 
@@ -43,11 +44,7 @@ impl Data {
     pub(super) fn new(value: &(impl Serialize + ?Sized)) -> Self {
         let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
         // In JSON these characters occur only in strings.
-        Self(
-            json.replace('<', "\\u003c")
-                .replace('\u{2028}', "\\u2028")
-                .replace('\u{2029}', "\\u2029"),
-        )
+        Self(escaped(&json).replace('<', "\\u003c"))
     }
 }
 

@@ -17,15 +17,13 @@ use crate::paged::PageRun;
 use crate::text::attention::entries;
 use crate::text::drives::short_name;
 use crate::text::findings::severity_label;
-use crate::text::fit;
 use crate::text::glance_table::{expectation, glance};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
-use crate::text::replay::replayed;
 use crate::text::rows::clause as clause_of_rows;
 use crate::text::screen::{clause, warnings};
-use crate::text::verdict_words;
 use crate::text::words::clean;
+use crate::text::{fit, headroom, rounds, verdict_words};
 
 /// Maximum number of drives in the figure; the slowest are shown.
 const MOST_DRIVES: usize = 12;
@@ -44,24 +42,31 @@ pub(super) struct AttentionView {
 pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
     record.host().filter(|_| !is_explain_run(record))?;
-    if replayed(record).is_some() {
-        let ((label, ink), clause) = clause_of_rows(record, assessment, &[]);
-        return Some((Cell::mark(label, ink), clause));
-    }
     let status = run.judged.exit_status(false);
-    let (verdict, words) = verdict_words(assessment, status as u8);
+    let (verdict, words) = verdict_words(&record.run, assessment, status as u8);
+    let mut mark = Cell::verdict(verdict);
     let mut clauses = vec![words];
     if let Some(profile) = record.run.profile() {
         clauses = vec![fit::clause(record, assessment, &profile)];
-    }
-    if record.run.kind.is_of_drives() && status as u8 <= 1 {
+    } else if !record.run.kind.is_of_drives() {
+        let (mut label, mut clause) = clause_of_rows(record, assessment, run.planned);
+        let of_plan = record.run.rounds.as_ref().map(|plan| &plan.rounds);
+        if let Some(asked) = of_plan.or(run.conditioned) {
+            (label, clause) = rounds::clause(record, asked, label, clause);
+        } else if let Some(outlook) = run.outlook.filter(|of| !of.headroom.is_empty()) {
+            clause = headroom::clause(&outlook.headroom);
+        }
+        mark = Cell::mark(label.0, label.1);
+        clauses = vec![clause];
+        clauses.extend(warnings(&entries(record, assessment)));
+    } else if status as u8 <= 1 {
         let glance = glance(record, assessment);
         let entries = entries(record, assessment);
         clauses = vec![clause(record, &entries, verdict, &glance)];
         clauses.extend(glance.uncompared.iter().map(|[result, _]| result.clone()));
         clauses.extend(warnings(&entries));
     }
-    Some((Cell::verdict(verdict), clauses.join(", ")))
+    Some((mark, clauses.join(", ")))
 }
 
 /// Returns failures and warnings, one for each cause.

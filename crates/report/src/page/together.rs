@@ -8,7 +8,7 @@ use iodyno_model::RunRecord;
 
 use super::data::FigureView;
 use super::table::{Cell, Table};
-use super::{measurement, room, run};
+use super::{lead, measurement, room, run};
 use crate::Judged;
 use crate::fleet::{are_of_several_hosts, fleet};
 use crate::paged::PageRun;
@@ -17,7 +17,6 @@ use crate::text::fleet::{cells as drives_of, counts, heading};
 use crate::text::host::counted;
 use crate::text::layouts::{self, OF_ONE_RUN, ON_FILES};
 use crate::text::runs::{origin, started};
-use crate::text::verdict_words;
 use crate::text::words::clean;
 
 /// Maximum number of workloads for the table of differences to be unfolded.
@@ -87,16 +86,11 @@ impl RunsView {
 /// Builds a row for each run.
 fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
     let row = |(n, one): (usize, &PageRun<'_>)| {
-        let Judged { record, assessment } = one.judged;
+        let record = one.judged.record;
         let host = record.host().and_then(|host| host.hostname.value());
         let drives = record.host().map(|host| host.drive_count().to_string());
-        // Imported fio output is not judged.
-        let verdict =
-            record.host().map(|_| verdict_words(assessment, one.judged.exit_status(false) as u8));
-        let (verdict, words) = match verdict {
-            Some((verdict, words)) => (Cell::verdict(verdict), words),
-            None => (Cell::text(""), String::new()),
-        };
+        let (verdict, words) =
+            lead::verdict(one).unwrap_or_else(|| (Cell::text(""), String::new()));
         vec![
             match room::has_section(n + 1) {
                 true => Cell::link(&titles[n], &run::id(n + 1)),

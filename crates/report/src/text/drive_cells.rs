@@ -1,6 +1,7 @@
 //! Cells of the drive table, for drives and other block devices.
 
 use std::iter::once;
+use std::path::Path;
 
 use iodyno_model::{
     Assessment, BlockDevice, Drive, Fact, Host, LinkState, Namespace, RunRecord, Verdict, distinct,
@@ -110,7 +111,7 @@ fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) 
     )
 }
 
-/// Worst verdict on a device with one of `names`, or on a file that lies on it alone.
+/// Worst verdict on a device with one of `names`, or on a file or directory on it alone.
 pub(super) fn worst(
     host: &Host,
     record: &RunRecord,
@@ -124,7 +125,7 @@ pub(super) fn worst(
     let concerns = |subject: &String| {
         names.contains(&short_name(subject))
             || record.measurements.iter().any(|measurement| {
-                measurement.targets.contains(subject)
+                measurement.targets.iter().any(|target| Path::new(target).starts_with(subject))
                     && measurement.conditions.device.as_deref().is_some_and(lies_on)
             })
     };

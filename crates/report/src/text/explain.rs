@@ -24,7 +24,7 @@ const SHOWN: usize = 2;
 
 /// Default text of `explain`: the limit in a sentence, the evidence in a few lines, and what to do;
 /// many explanations are one row each. `follows` are lines after them; the last line names the
-/// command for details, `more`. Lines are at most `style.width` long.
+/// command for details, `more`, if any. Lines are at most `style.width` long.
 pub fn explain_screen(
     all: &[Explanation<'_>],
     follows: &[String],
@@ -35,7 +35,8 @@ pub fn explain_screen(
         MANY.. => rows(all, style),
         _ => all.iter().map(|one| summary(one, style)).collect::<Vec<_>>().join("\n"),
     };
-    out + &lines(follows, style) + &dim(&[format!("Details: {more}")], style)
+    let details = (!more.is_empty()).then(|| format!("Details: {more}"));
+    out + &lines(follows, style) + &dim(details.as_slice(), style)
 }
 
 /// The limit in one clause.

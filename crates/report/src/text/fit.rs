@@ -2,14 +2,15 @@
 
 use iodyno_judge::fit::{Fitted, fitted, is_valid, setting_text, words};
 use iodyno_model::{
-    Assessment, Bytes, Direction, FigureKind, IoOf, Kept, Profile, RunRecord, RunState, Severity,
-    Verdict, distinct,
+    Assessment, Bytes, Direction, FigureKind, IoOf, Kept, Profile, RunRecord, Severity, Verdict,
+    distinct,
 };
 
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
+use super::runs::state;
 use super::words::{Hanging, clean};
 
 /// Rule that reports bounds as findings.
@@ -34,8 +35,8 @@ pub(crate) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Prof
         (missed, ..) => format!("misses {missed} of {}", counted(needed().count(), "bound")),
     };
     let place = profile.place(&record.run.targets);
-    let interrupted = if record.run.state == RunState::Interrupted { "interrupted, " } else { "" };
-    format!("{} on {}: {interrupted}{words}", clean(&profile.name), clean(&place))
+    let state = state(&record.run).map(|state| format!("{state}, ")).unwrap_or_default();
+    format!("{} on {}: {state}{words}", clean(&profile.name), clean(&place))
 }
 
 fn all<'p>(record: &RunRecord, assessment: &Assessment, profile: &'p Profile) -> Vec<Fitted<'p>> {

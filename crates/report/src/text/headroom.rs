@@ -15,7 +15,7 @@ use super::words::{clean, dim};
 const EVERY: usize = 5;
 
 /// The most writes, or the most reads, whose p99 keeps the bound.
-pub(super) fn clause(all: &[Headroom]) -> String {
+pub(crate) fn clause(all: &[Headroom]) -> String {
     let of_one = |of: &Headroom| {
         let bound = format_duration_ns(of.p99_bound_ns as f64);
         let writes =

@@ -72,7 +72,7 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
 fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
     let mut notes: Vec<(String, usize)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
-    for note in record.measurements.iter().flat_map(own_notes) {
+    for note in record.measurements.iter().flat_map(|of| own_notes(of, true)) {
         let at = *known.entry(note.clone()).or_insert(notes.len());
         match notes.get_mut(at) {
             Some((_, count)) => *count += 1,
@@ -83,14 +83,16 @@ fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
     notes
 }
 
-/// Shortfalls and caveats of the measurement, without the full stop.
-fn own_notes(measurement: &Measurement) -> Vec<String> {
+/// Shortfalls and caveats of the measurement, and with `remarks` those of its target, without the
+/// full stop.
+fn own_notes(measurement: &Measurement, remarks: bool) -> Vec<String> {
     let conditions = &measurement.conditions;
     let beside = conditions.beside.iter().map(|beside| {
         let rate = format_mb_per_s(beside.bytes_per_s);
         format!("concurrent rw={} at {}, {rate}", beside.rw, beside.target)
     });
-    let caveats = conditions.target_remarks.iter().chain(&conditions.shortfalls);
+    let remarks = conditions.target_remarks.iter().filter(|_| remarks);
+    let caveats = remarks.chain(&conditions.shortfalls);
     let texts = caveats.map(ToString::to_string).chain(beside);
     texts.map(|text| clean(&text).trim_end_matches('.').to_string()).collect()
 }
@@ -413,13 +415,12 @@ pub(crate) fn notes(
             notes.push(format!("{word}: {} [{}]", clean(why).trim_end_matches('.'), clean(rule)));
         }
     }
-    for own in own_notes(measurement) {
-        let is_listed = notes.iter().any(|note| note.contains(&own))
-            || shared.iter().any(|(note, _)| *note == own);
-        if !is_listed {
-            notes.push(format!("note: {own}"));
-        }
-    }
+    // This rule lists the remarks on the target.
+    let mut reasons = judged.iter().flat_map(|judged| &judged.reasons);
+    let are_listed = reasons.any(|reason| reason.rule == "target-qualified");
+    let own = own_notes(measurement, !are_listed).into_iter();
+    let own = own.filter(|own| shared.iter().all(|(note, _)| note != own));
+    notes.extend(own.map(|own| format!("note: {own}")));
     notes
 }
 

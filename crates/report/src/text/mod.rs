@@ -17,7 +17,7 @@ pub(crate) mod fit;
 pub(crate) mod fleet;
 pub(crate) mod glance_table;
 pub(crate) mod grid;
-mod headroom;
+pub(crate) mod headroom;
 mod history;
 pub(crate) mod host;
 pub(crate) mod ink;
@@ -38,7 +38,7 @@ pub(crate) mod rounds_tables;
 pub(crate) mod rows;
 mod rules;
 pub(crate) mod runs;
-mod sanitize;
+pub(crate) mod sanitize;
 mod scaling;
 pub(crate) mod screen;
 mod style;
@@ -149,7 +149,7 @@ fn full_text(
     }
     sections.extend(measured);
     sections.push(findings_text(assessment, style));
-    sections.push(verdict_text(assessment, exit_status, style));
+    sections.push(verdict_text(record, assessment, exit_status, style));
     sections.retain(|section| !section.is_empty());
     Ok(sections.join("\n"))
 }

@@ -35,7 +35,7 @@ pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String 
 
 /// Label and clause of the first line, derived from those of any run: whether steady state was
 /// reached.
-pub(super) fn clause(
+pub(crate) fn clause(
     record: &RunRecord,
     asked: &Rounds,
     (label, ink): (&'static str, Ink),

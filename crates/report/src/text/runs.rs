@@ -100,6 +100,7 @@ pub(crate) fn origin(run: &Run) -> Option<String> {
 pub(crate) fn state(run: &Run) -> Option<&'static str> {
     match run.state {
         RunState::Done => None,
+        RunState::Running if run.is_alive => Some("still running"),
         RunState::Running => Some("running, or killed"),
         RunState::Interrupted => Some("interrupted"),
         RunState::Failed => Some("a step failed"),

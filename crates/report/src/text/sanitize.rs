@@ -3,27 +3,13 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use iodyno_model::is_unsafe;
 use serde::Serialize;
 
 /// Colour codes used by [`super::ink::Ink`] and the tables (ECMA-48, Select Graphic Rendition).
 const COLOURS: [&str; 13] = [
     "0", "1", "2", "32", "33", "1;31", "36", "39", "38;5;1", "38;5;2", "38;5;3", "38;5;6", "38;5;8",
 ];
-
-/// True if a terminal interprets `c`, hides it, or reorders the text after it.
-pub(super) fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
-}
 
 /// Last filter before standard output: keeps line breaks and our own colours, drops everything else
 /// that a terminal interprets.
@@ -62,7 +48,11 @@ fn colour(text: &str) -> Option<&str> {
 /// # Errors
 /// The document cannot be serialised as JSON.
 pub fn json_text(document: &impl Serialize) -> serde_json::Result<String> {
-    let json = serde_json::to_string_pretty(document)?;
+    Ok(escaped(&serde_json::to_string_pretty(document)?) + "\n")
+}
+
+/// Escapes in a JSON text the characters that a terminal would interpret, or that are hidden.
+pub(crate) fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + 1);
     for c in json.chars() {
         if c == '\n' || !is_unsafe(c) {
@@ -74,8 +64,7 @@ pub fn json_text(document: &impl Serialize) -> serde_json::Result<String> {
             }
         }
     }
-    text.push('\n');
-    Ok(text)
+    text
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::host::counted;
 use super::ink::Ink;
 use super::point_grids::{INVALID_LEGEND, PlannedPoint};
 use super::rows::{caveats, clause as clause_of_rows, commands, rows};
+use super::runs::state;
 use super::words::{Hanging, clean, dim, display_width, first_line, listed};
 use super::{Style, drives, headroom, headroom_text, replay, rounds, verdict_words};
 
@@ -40,8 +41,8 @@ pub enum Body<'a> {
 }
 
 /// Default output for a run: the verdict, failures and warnings in two lines each, `body`, and
-/// commands for details. `run` names the run in those. A non-zero exit status is printed. Lines are
-/// at most `style.width` long.
+/// commands for details. `run` names the run in those; empty: it is not stored. A non-zero exit
+/// status is printed. Lines are at most `style.width` long.
 pub fn run_screen(
     record: &RunRecord,
     assessment: &Assessment,
@@ -55,7 +56,7 @@ pub fn run_screen(
     let mut sections = match body {
         Body::Drives(follows) => {
             let glance = glance(record, assessment);
-            let (verdict, _) = verdict_words(assessment, exit_status);
+            let (verdict, _) = verdict_words(&record.run, assessment, exit_status);
             let label = (verdict.label(), Ink::of_verdict(verdict));
             let skipped = match record.run.skipped.len() {
                 0 => None,
@@ -95,7 +96,7 @@ pub fn run_screen(
             vec![head, table, lines(follows, style), notes]
         }
         Body::Fit(profile) => {
-            let (verdict, _) = verdict_words(assessment, exit_status);
+            let (verdict, _) = verdict_words(&record.run, assessment, exit_status);
             let label = (verdict.label(), Ink::of_verdict(verdict));
             let clause = fit::clause(record, assessment, profile);
             // The table shows the missed bounds.
@@ -119,7 +120,10 @@ pub fn run_screen(
             // The first line already says that something failed.
             1 => "Exit status 1".to_owned(),
             _ => {
-                format!("Exit status {exit_status}: {}.", verdict_words(assessment, exit_status).1)
+                format!(
+                    "Exit status {exit_status}: {}.",
+                    verdict_words(&record.run, assessment, exit_status).1
+                )
             }
         };
         end.push_str(&Hanging::of(style).lines(&[text]));
@@ -180,7 +184,9 @@ pub(crate) fn clause(
         _ => counted(all, if glance.are_drives { "drive" } else { "target" }),
     };
     match verdict {
-        _ if record.run.state == RunState::Interrupted => format!("{subject}: interrupted"),
+        _ if matches!(record.run.state, RunState::Interrupted | RunState::Running) => {
+            format!("{subject}: {}", state(&record.run).unwrap_or_default())
+        }
         Verdict::Pass | Verdict::Unjudged
             if record.measurements.iter().any(|of| of.failure().is_some()) =>
         {
@@ -245,8 +251,8 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
 
 /// Commands for details.
 fn next_commands(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
-    let mut items = vec![format!("Details: iodyno show -v {run}")];
-    items.extend(entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule))));
-    items.push(format!("Page: iodyno report {run}"));
-    dim(&items, style)
+    let of_run = |command: &str| (!run.is_empty()).then(|| format!("{command} {run}"));
+    let why = entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule)));
+    let items = [of_run("Details: iodyno show -v"), why, of_run("Page: iodyno report")];
+    dim(&items.into_iter().flatten().collect::<Vec<_>>(), style)
 }

@@ -1,24 +1,37 @@
 //! Overall verdict, and the exit status in words.
 
-use iodyno_model::{Assessment, Severity, Verdict};
+use iodyno_model::{Assessment, Run, RunRecord, RunState, Severity, Verdict};
 
 use super::host::counted;
 use super::ink::Ink;
 use super::style::Style;
 use super::words::Hanging;
+use super::{rows, runs};
 
 /// Overall verdict and exit status in words: the last line of a command (more on a narrow
 /// terminal).
-pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
-    let (verdict, words) = verdict_words(assessment, exit_status);
-    let label = verdict.label();
-    let after = Hanging::after(label, Ink::of_verdict(verdict), label.len() + 2, style);
+pub fn verdict_text(
+    record: &RunRecord,
+    assessment: &Assessment,
+    exit_status: u8,
+    style: &Style,
+) -> String {
+    let (verdict, words) = verdict_words(&record.run, assessment, exit_status);
+    let (label, ink) = match record.run.kind.is_of_drives() || record.run.profile().is_some() {
+        true => (verdict.label(), Ink::of_verdict(verdict)),
+        false => rows::clause(record, assessment, &[]).0,
+    };
+    let after = Hanging::after(label, ink, label.len() + 2, style);
     let items = [words, format!("(exit status {exit_status})")];
     Hanging { separator: " ", ..after }.lines(&items)
 }
 
 /// Overall verdict, and `exit_status` in words.
-pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdict, String) {
+pub(crate) fn verdict_words(
+    run: &Run,
+    assessment: &Assessment,
+    exit_status: u8,
+) -> (Verdict, String) {
     let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
     let words = match exit_status {
         0 => match (assessment.verdict, of(Severity::Warn)) {
@@ -45,11 +58,12 @@ pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdic
             findings => format!("{findings} findings need attention"),
         },
         2 => "the command or a target cannot be used".into(),
+        3 if run.state == RunState::Running => runs::state(run).unwrap_or_default().into(),
         3 => "interrupted, or a measurement failed".into(),
         4 => "no failures; some results could not be judged".into(),
         _ => "unknown exit status".to_string(),
     };
-    // An interrupted run has not passed.
+    // A run that is not done has not passed.
     let verdict = match (exit_status, assessment.verdict) {
         (3, Verdict::Pass) => Verdict::Unjudged,
         (_, verdict) => verdict,

@@ -1,22 +1,10 @@
-//! Cleans untrusted strings for a terminal, and wraps lines to its width.
+//! Wraps lines to the width of a terminal, with untrusted strings cleaned for it.
 
+pub use iodyno_model::clean;
 use iodyno_model::distinct;
 
 use super::Style;
 use super::ink::Ink;
-use super::sanitize::is_unsafe;
-
-/// Removes from `text` what could move a terminal's cursor, change its state or hide something:
-/// control characters, and invisible or direction-changing format characters. A line break or tab
-/// becomes a space.
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .filter_map(|c| match c {
-            '\t' | '\n' | '\r' => Some(' '),
-            c => (!is_unsafe(c)).then_some(c),
-        })
-        .collect()
-}
 
 /// Converts `text` for an ASCII-only terminal; only `±` takes more columns, and none takes fewer.
 pub fn ascii(text: &str) -> String {
@@ -209,11 +197,6 @@ impl Hanging<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cursor_movements_are_removed() {
-        assert_eq!(clean("a\x1b[31mb\u{9b}2Jc\u{7f}\u{202e}d\ne"), "a[31mb2Jcd e");
-    }
 
     #[test]
     fn lines_are_filled_and_never_longer() {

@@ -12,6 +12,7 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         name: name.into(),
         command: "iodyno check nvme0".into(),
         state: RunState::Running,
+        is_alive: false,
         started_ns,
         ended_ns: None,
         writer: "0.1.0".into(),

@@ -280,7 +280,7 @@ fn show(
         }
         let judging = JudgeOptions {
             require_verdict: arguments.require_verdict,
-            run: &record.run.name,
+            run: if is_kept { &record.run.name } else { "" },
             ..JudgeOptions::latest(claims, &table)
         };
         print(context, record, &judging)?;

@@ -12,7 +12,7 @@ use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
 use iodyno_judge::layouts::Layouts as Comparison;
 use iodyno_layout::{Layout, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState, add_missing, shell_word};
-use iodyno_store::StoreError;
+use iodyno_store::{Store, StoreError};
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unmatched_permissions};
 
 use crate::arguments::Layouts;
@@ -116,7 +116,7 @@ fn on_drives(
     let permission = files.map_or_else(|| arguments.run_options.permission(), Files::permission);
     let allowed = Allowed::new(&setup.host, &targets, &permission)?;
     let (measured, status) = measure_all(context, arguments, setup, &name, &trials, &allowed);
-    print(context, arguments, &name, &trials, &measured)?;
+    print(context, arguments, &setup.store, &name, &trials, &measured)?;
     Ok(status)
 }
 
@@ -267,6 +267,7 @@ fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
 fn print(
     context: &Context,
     arguments: &Layouts,
+    store: &Store,
     name: &str,
     trials: &[Trial],
     measured: &[(usize, RunRecord)],
@@ -283,7 +284,8 @@ fn print(
     let is_built = |trial: &Trial| trial.label != BASELINE && !trial.together;
     let is_comparison =
         compared.one.is_some() && measured.iter().any(|(n, _)| is_built(&trials[*n]));
-    let own = measured.last().map(|(n, _)| trials[*n].run_name(name));
+    let own =
+        measured.last().filter(|_| store.aside().is_none()).map(|(n, _)| trials[*n].run_name(name));
     let further = own.map_or(Vec::new(), |own| {
         let (own, all) = (shell_word(&own), shell_word(name));
         // The name of all finds nothing where there is none to compare, as after Ctrl-C.

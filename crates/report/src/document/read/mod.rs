@@ -105,6 +105,7 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
             name: head.name,
             command: head.command,
             state: head.state,
+            is_alive: false,
             started_ns: time_ns(&head.started)?,
             ended_ns: head.ended.as_deref().map(time_ns).transpose()?,
             writer: head.writer,

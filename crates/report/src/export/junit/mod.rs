@@ -60,9 +60,10 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     machine.properties.extend(of.hostname().map(|host| ("host", host.to_owned())));
     for (measurement, judged) in of.measurements() {
         let mut own = subjects.iter().position(|subject| subject.is_among(&measurement.targets));
-        own = own.filter(|_| measurement.targets.len() == 1);
+        // Those of the files of a fit are its directory's.
+        own = own.filter(|own| measurement.targets.len() == 1 || subjects[*own].drive.is_none());
         let class = own.map_or(MACHINE, |own| subjects[own].name);
-        let name = unique_name(of.record, measurement);
+        let name = unique_name(of.record, measurement, own.is_some());
         let case = measured_case(class, &name, measurement, judged);
         own.map_or(&mut machine, |own| &mut suites[own]).cases.push(case);
     }
@@ -119,8 +120,8 @@ fn workload_label(of: &Measurement) -> String {
 
 /// Returns a unique case name, because tools merge cases of the same name: points of a sweep have
 /// their workload appended, repetitions a number.
-fn unique_name(record: &RunRecord, of: &Measurement) -> String {
-    let name = if of.targets.len() == 1 { of.name.clone() } else { of.title() };
+fn unique_name(record: &RunRecord, of: &Measurement, has_own_suite: bool) -> String {
+    let name = if has_own_suite || of.targets.len() == 1 { of.name.clone() } else { of.title() };
     let name = name.trim().to_owned();
     let same: Vec<&Measurement> = record
         .measurements
