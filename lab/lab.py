@@ -29,7 +29,7 @@ import topology
 from laboratory import CACHE, Lab
 
 # In this order: the machine's state is handed from one to the next. Drives that are unplugged are back after a power cut.
-CASES = ["planted", "inventory", "faults", "check", "guard", "prepare", "zoned", "layouts", "passthrough", "misfortune", "verifying", "unplug", "power"]
+CASES = ["planted", "inventory", "faults", "check", "guard", "prepare", "zoned", "layouts", "passthrough", "misfortune", "verifying", "recording", "unplug", "power"]
 LIMIT_S = 1500
 # Too long for `make test`. Those that need another machine name it in MACHINE.
 LONG_CASES = [

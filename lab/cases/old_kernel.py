@@ -3,16 +3,22 @@
 import packages
 import topology
 from cases import command
+from cases.recording import counted
 from cases.scenario import Scenario, above_info
 
 MACHINES = topology.OLD_MACHINES
 # Since when io_uring has what iodyno uses of it.
 URING = (5, 6)
+# Since when its structures are those that record's programs follow.
+PROGRAMS = (5, 15)
 
 
 class OldKernel(Scenario):
+    def version(self):
+        return tuple(int(part) for part in self.say("uname -r").split(".")[:2])
+
     def has_uring(self):
-        return tuple(int(part) for part in self.say("uname -r").split(".")[:2]) >= URING
+        return self.version() >= URING
 
     def job(self, engine):
         where = f"--filename=/dev/{self.lab.namespace('A')}"
@@ -31,6 +37,10 @@ class OldKernel(Scenario):
         self.assertEqual([(f["rule"], f["severity"], f["what"]) for f in above_info(document)], [])
         engine = "io_uring" if self.has_uring() else "libaio"
         self.assertEqual({of["workload"]["ioengine"] for of in document["measurements"]}, {engine})
+
+    def test_a_summary_is_counted(self):
+        by = "bpf" if self.version() >= PROGRAMS else "tracefs"
+        self.assertEqual(counted(self, self.lab.namespace("A"))["source"], by)
 
     def test_every_engine_measures_or_says_why_not(self):
         for engine in ("auto", "libaio", "psync", "pvsync2", "mmap", "posixaio", "io_uring"):

@@ -16,8 +16,11 @@ use crate::targets::{PreparedTarget, room};
 /// Above this many files in one directory only their number is given.
 const MOST_FILES_NAMED: usize = 4;
 
-/// Expected load of steps, in sentences; directories get a scratch file.
+/// Expected load of steps, in sentences, none without targets; directories get a scratch file.
 pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<String> {
+    if targets.is_empty() {
+        return Vec::new();
+    }
     let (directories, devices) = split_directories(targets);
     let seconds = |ns: u64| format_duration_ns((ns as f64 / 1e9).ceil() * 1e9);
     let mut sentences = Vec::new();

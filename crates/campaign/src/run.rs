@@ -216,7 +216,9 @@ impl ActiveRun<'_> {
             true => announce::question(self.targets, writes, &neighbours, options.budget_ns),
             false => announce::steps(self.targets, writes, &self.budget),
         };
-        tools.watcher.event(&Event::Expect(&sentences));
+        if !sentences.is_empty() {
+            tools.watcher.event(&Event::Expect(&sentences));
+        }
         let named = NamedTargets {
             targets: match options.busy {
                 true => self.targets.iter().collect(),
