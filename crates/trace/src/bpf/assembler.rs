@@ -146,6 +146,14 @@ impl Assembler {
         self.push(CLASS_STORE_IMMEDIATE & !0x18 | size_code(size), to, 0, offset, number);
     }
 
+    /// Copies 8 bytes each: `*(to + b) = *(from + a)` for each `(a, b)`; changes register 1.
+    pub(super) fn copy_each(&mut self, from: Register, to: Register, places: &[(i16, i16)]) {
+        for (source, target) in places {
+            self.load(8, R1, from, *source);
+            self.store(8, to, *target, R1);
+        }
+    }
+
     /// `*(to + offset) += from`, of 8 bytes; changes `through`.
     pub(super) fn add(&mut self, to: Register, offset: i16, from: Register, through: Register) {
         self.load(8, through, to, offset);

@@ -152,15 +152,13 @@ impl Writer<'_> {
         self.code.bind(free);
         let code = &mut self.code;
         code.store(8, R7, 0, R6);
-        for (from, to) in [
+        let places = [
             (NOW, ISSUE_TIME),
             (ARRIVED, ISSUE_ARRIVED),
             (BYTES, ISSUE_BYTES),
             (OPERATION, ISSUE_OPERATION),
-        ] {
-            code.load(8, R1, FRAME, from);
-            code.store(8, R7, to, R1);
-        }
+        ];
+        code.copy_each(FRAME, R7, &places);
         code.go(tracked);
         code.bind(untracked);
         self.count(Count::Untracked);
@@ -222,15 +220,13 @@ impl Writer<'_> {
         code.load(8, R1, R7, 0);
         code.jump(If::NotEqual, R1, R6, unmatched);
         code.store_number(8, R7, 0, 0);
-        for (from, to) in [
+        let places = [
             (ISSUE_BYTES, BYTES),
             (ISSUE_OPERATION, OPERATION),
             (ISSUE_ARRIVED, ARRIVED),
             (ISSUE_TIME, NOW),
-        ] {
-            code.load(8, R1, R7, from);
-            code.store(8, FRAME, to, R1);
-        }
+        ];
+        code.copy_each(R7, FRAME, &places);
         code.call(Call::Now);
         code.copy(R8, R0);
         code.copy(R1, R8);

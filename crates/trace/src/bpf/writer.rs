@@ -191,15 +191,13 @@ impl Writer<'_> {
     pub(super) fn take_arrival(&mut self, key: i16, forget: bool, missing: Label) {
         self.arrival(key, missing);
         let code = &mut self.code;
-        for (from, to) in [
+        let places = [
             (ARRIVAL_TIME, ARRIVED),
             (ARRIVAL_NAME, NAME),
             (ARRIVAL_NAME + 8, NAME + 8),
             (ARRIVAL_COUNTED, ALREADY_COUNTED),
-        ] {
-            code.load(8, R1, R7, from);
-            code.store(8, FRAME, to, R1);
-        }
+        ];
+        code.copy_each(R7, FRAME, &places);
         if forget {
             code.store_number(8, R7, 0, 0);
         }
@@ -231,16 +229,14 @@ impl Writer<'_> {
         code.bind(chosen);
         // Nobody else is to take it half written.
         code.store_number(8, R7, 0, 0);
-        for (from, to) in [
+        let places = [
             (ARRIVED, ARRIVAL_TIME),
             (NAME, ARRIVAL_NAME),
             (NAME + 8, ARRIVAL_NAME + 8),
             (ALREADY_COUNTED, ARRIVAL_COUNTED),
             (KEY, 0),
-        ] {
-            code.load(8, R1, FRAME, from);
-            code.store(8, R7, to, R1);
-        }
+        ];
+        code.copy_each(FRAME, R7, &places);
     }
 
     pub(super) fn forget(&mut self) {
