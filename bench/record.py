@@ -58,11 +58,12 @@ def run_times():
 
 def programs(pid):
     """Run time of the programs that a process and its children have in the kernel, s."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    total_ns = 0
-    for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
-        with contextlib.suppress(OSError):
-            total_ns += sum(int(line.split()[1]) for line in entry.read_text().splitlines() if line.startswith("run_time_ns:"))
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        texts = [entry.read_text() for entry in Path(f"/proc/{pid}/fdinfo").iterdir()]
+    except OSError:
+        return 0  # ended
+    total_ns = sum(int(line.split()[1]) for text in texts for line in text.splitlines() if line.startswith("run_time_ns:"))
     return total_ns / 1e9 + sum(programs(int(child)) for child in children)
 
 
