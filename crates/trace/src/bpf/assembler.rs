@@ -50,7 +50,7 @@ pub(super) enum Call {
     /// `CLOCK_MONOTONIC`, ns.
     Now = 5,
     Cpu = 8,
-    CurrentName = 16,
+    CurrentTask = 158,
 }
 
 const CLASS_LOAD_IMMEDIATE: u8 = 0x18;

@@ -85,24 +85,34 @@ impl Btf {
         Some(btf)
     }
 
-    /// Finds fields such as `bi_iter.bi_sector` of structures.
+    /// Finds fields of numbers and addresses, such as `bi_iter.bi_sector`, of structures.
     pub(super) fn field(&self, structure: &str, path: &str) -> Option<Field> {
-        let named = |id: &u32| {
-            self.get(*id).is_some_and(|one| one.kind == STRUCTURE && one.count > 0)
-                && self.name(*id) == Some(structure.as_bytes())
-        };
-        let mut id = (1..self.types.len() as u32).find(named)?;
-        let mut bits = 0;
-        for name in path.split('.') {
-            let (at, member) = self.member(id, name)?;
-            (bits, id) = (bits + at, member);
-        }
+        let (at, id) = self.find(structure, path)?;
         let size = match self.plain(id)? {
             Type { kind: POINTER, .. } => 8,
             Type { kind: INTEGER | ENUM, size, .. } => u8::try_from(size).ok()?,
             _ => return None,
         };
-        (bits % 8 == 0).then_some(Field { at: i16::try_from(bits / 8).ok()?, size })
+        Some(Field { at, size })
+    }
+
+    /// Finds where fields of any type begin, bytes.
+    pub(super) fn place(&self, structure: &str, path: &str) -> Option<i16> {
+        self.find(structure, path).map(|(at, _)| at)
+    }
+
+    fn find(&self, structure: &str, path: &str) -> Option<(i16, u32)> {
+        let named = |id: &u32| {
+            self.get(*id).is_some_and(|one| one.kind == STRUCTURE && one.count > 0)
+                && self.name(*id) == Some(structure.as_bytes())
+        };
+        let mut id = (1..self.types.len() as u32).find(named)?;
+        let mut bits = 0_u32;
+        for name in path.split('.') {
+            let (at, member) = self.member(id, name)?;
+            (bits, id) = (bits.checked_add(at)?, member);
+        }
+        (bits % 8 == 0).then_some((i16::try_from(bits / 8).ok()?, id))
     }
 
     /// Finds a member, also within members without a name. Returns its offset in bits and its type.
@@ -117,7 +127,7 @@ impl Btf {
             let (id, offset) = (self.word(entry + 4)?, self.word(entry + 8)?);
             let offset = if is_bit_field { offset & 0xff_ffff } else { offset };
             match self.string(self.word(entry)?)? {
-                b"" => self.member(id, name).map(|(inner, id)| (offset + inner, id)),
+                b"" => self.member(id, name).map(|(inner, id)| (offset.wrapping_add(inner), id)),
                 found => (found == name.as_bytes()).then_some((offset, id)),
             }
         })

@@ -17,7 +17,6 @@ pub(super) const SECTOR: i16 = -88;
 pub(super) const BYTES: i16 = -96;
 pub(super) const FLAGS: i16 = -104;
 pub(super) const ARRIVED: i16 = -112;
-pub(super) const ALREADY_COUNTED: i16 = -120;
 pub(super) const NAME: i16 = -136;
 pub(super) const LENGTH: i16 = -144;
 pub(super) const BIN: i16 = -152;
@@ -28,7 +27,6 @@ pub(super) const VALUE: i16 = -176;
 // Places in an entry of `arrivals` and of `in_flight`.
 pub(super) const ARRIVAL_TIME: i16 = 8;
 pub(super) const ARRIVAL_NAME: i16 = 16;
-pub(super) const ARRIVAL_COUNTED: i16 = 32;
 pub(super) const ISSUE_TIME: i16 = 8;
 pub(super) const ISSUE_ARRIVED: i16 = 16;
 pub(super) const ISSUE_BYTES: i16 = 24;

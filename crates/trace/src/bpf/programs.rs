@@ -91,11 +91,12 @@ impl Writer<'_> {
         self.arrival(KEY, first);
         self.code.go(self.end);
         self.code.bind(first);
-        self.now(ARRIVED);
-        self.code.store_number(8, FRAME, ALREADY_COUNTED, 0);
-        self.code.frame_address(R1, NAME);
-        self.code.number(R2, 16);
-        self.code.call(Call::CurrentName);
+        self.code.call(Call::Now);
+        self.code.alu_number(Alu::And, R0, !1);
+        self.code.store(8, FRAME, ARRIVED, R0);
+        self.code.call(Call::CurrentTask);
+        let name = self.setting.fields.task_name;
+        self.code.copy_each(R0, FRAME, &[(name, NAME), (name + 8, NAME + 8)]);
         let chosen = self.code.label();
         self.put_into_set(chosen);
     }
@@ -138,7 +139,7 @@ impl Writer<'_> {
         self.operation();
         self.now(NOW);
         let fresh = self.code.label();
-        for place in [ARRIVED, ALREADY_COUNTED, NAME, NAME + 8] {
+        for place in [ARRIVED, NAME, NAME + 8] {
             self.code.store_number(8, FRAME, place, 0);
         }
         self.take_arrival(KEY, true, fresh);
@@ -164,7 +165,8 @@ impl Writer<'_> {
         self.count(Count::Untracked);
         self.code.bind(tracked);
         // It was issued before, and put back.
-        self.code.load(8, R1, FRAME, ALREADY_COUNTED);
+        self.code.load(8, R1, FRAME, ARRIVED);
+        self.code.alu_number(Alu::And, R1, 1);
         self.code.jump_number(If::NotEqual, R1, 0, self.end);
         for (first, counted) in [(Count::Ios, None), (Count::Bytes, Some(BYTES))] {
             self.code.load(8, R1, FRAME, OPERATION);
@@ -199,8 +201,8 @@ impl Writer<'_> {
         code.jump_number(If::NotEqual, R1, 0, queued);
         code.load(8, R1, R7, ISSUE_TIME);
         code.bind(queued);
+        code.alu_number(Alu::Or, R1, 1);
         code.store(8, FRAME, ARRIVED, R1);
-        code.store_number(8, FRAME, ALREADY_COUNTED, 1);
         code.store_number(8, FRAME, NAME, 0);
         code.store_number(8, FRAME, NAME + 8, 0);
         self.put_arrival();

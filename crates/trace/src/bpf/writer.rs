@@ -3,7 +3,7 @@
 
 use super::assembler::{Alu, Assembler, Call, FRAME, If, Label, R0, R1, R2, R3, R4, R6, R7};
 use super::frame::*;
-use super::layout::{ARRIVAL_BITS, ARRIVAL_BYTES, Fields, Maps};
+use super::layout::{ARRIVAL_BITS, ARRIVAL_BYTES, Fields, Maps, WAYS};
 use crate::Operation;
 use crate::event::SECTOR_BYTES;
 
@@ -179,11 +179,13 @@ impl Writer<'_> {
         code.jump_number(If::Equal, R0, 0, *end);
         code.copy(R7, R0);
         code.load(8, R2, FRAME, key);
-        code.load(8, R1, R7, 0);
-        code.jump(If::Equal, R1, R2, found);
-        code.load(8, R1, R7, ARRIVAL_BYTES);
-        code.jump(If::NotEqual, R1, R2, missing);
-        code.alu_number(Alu::Add, R7, ARRIVAL_BYTES.into());
+        for _ in 0..WAYS {
+            code.load(8, R1, R7, 0);
+            code.jump(If::Equal, R1, R2, found);
+            code.alu_number(Alu::Add, R7, ARRIVAL_BYTES.into());
+        }
+        code.copy(R7, R0);
+        code.go(missing);
         code.bind(found);
     }
 
@@ -191,19 +193,14 @@ impl Writer<'_> {
     pub(super) fn take_arrival(&mut self, key: i16, forget: bool, missing: Label) {
         self.arrival(key, missing);
         let code = &mut self.code;
-        let places = [
-            (ARRIVAL_TIME, ARRIVED),
-            (ARRIVAL_NAME, NAME),
-            (ARRIVAL_NAME + 8, NAME + 8),
-            (ARRIVAL_COUNTED, ALREADY_COUNTED),
-        ];
+        let places = [(ARRIVAL_TIME, ARRIVED), (ARRIVAL_NAME, NAME), (ARRIVAL_NAME + 8, NAME + 8)];
         code.copy_each(R7, FRAME, &places);
         if forget {
             code.store_number(8, R7, 0, 0);
         }
     }
 
-    /// Stores the frame's arrival under [`KEY`], if need be in place of the older one of its set:
+    /// Stores the frame's arrival under [`KEY`], if need be in place of the oldest one of its set:
     /// what was merged elsewhere or given up.
     pub(super) fn put_arrival(&mut self) {
         let (free, chosen) = (self.code.label(), self.code.label());
@@ -216,26 +213,27 @@ impl Writer<'_> {
     /// Stores the frame's arrival in the set in register 7; in the entry there, from `chosen` on.
     pub(super) fn put_into_set(&mut self, chosen: Label) {
         let code = &mut self.code;
-        let second = code.label();
-        code.load(8, R1, R7, 0);
-        code.jump_number(If::Equal, R1, 0, chosen);
-        code.load(8, R1, R7, ARRIVAL_BYTES);
-        code.jump_number(If::Equal, R1, 0, second);
-        code.load(8, R1, R7, ARRIVAL_TIME);
-        code.load(8, R2, R7, ARRIVAL_BYTES + ARRIVAL_TIME);
-        code.jump(If::Less, R1, R2, chosen);
-        code.bind(second);
-        code.alu_number(Alu::Add, R7, ARRIVAL_BYTES.into());
+        code.copy(R3, R7);
+        code.number(R4, -1);
+        for _ in 0..WAYS {
+            let (occupied, younger) = (code.label(), code.label());
+            code.load(8, R1, R7, 0);
+            code.jump_number(If::NotEqual, R1, 0, occupied);
+            code.go(chosen);
+            code.bind(occupied);
+            code.load(8, R1, R7, ARRIVAL_TIME);
+            code.jump(If::NotLess, R1, R4, younger);
+            code.copy(R4, R1);
+            code.copy(R3, R7);
+            code.bind(younger);
+            code.alu_number(Alu::Add, R7, ARRIVAL_BYTES.into());
+        }
+        code.copy(R7, R3);
         code.bind(chosen);
         // Nobody else is to take it half written.
         code.store_number(8, R7, 0, 0);
-        let places = [
-            (ARRIVED, ARRIVAL_TIME),
-            (NAME, ARRIVAL_NAME),
-            (NAME + 8, ARRIVAL_NAME + 8),
-            (ALREADY_COUNTED, ARRIVAL_COUNTED),
-            (KEY, 0),
-        ];
+        let places =
+            [(ARRIVED, ARRIVAL_TIME), (NAME, ARRIVAL_NAME), (NAME + 8, ARRIVAL_NAME + 8), (KEY, 0)];
         code.copy_each(FRAME, R7, &places);
     }
 
