@@ -70,8 +70,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
             ("tracefs", follow(context, recording, limit)?)
         }
     };
-    let document =
-        TraceDocument::new(TraceSummary { source: by.into(), tick_ns: 1, ..summary });
+    let document = TraceDocument::new(TraceSummary { source: by.into(), tick_ns: 1, ..summary });
     let style = terminal::style(context, &Default::default());
     match context.json {
         true => terminal::print(&json_text(&document)?)?,

@@ -112,7 +112,7 @@ impl Btf {
             let (at, member) = self.member(id, name)?;
             (bits, id) = (bits.checked_add(at)?, member);
         }
-        (bits % 8 == 0).then_some((i16::try_from(bits / 8).ok()?, id))
+        bits.is_multiple_of(8).then_some((i16::try_from(bits / 8).ok()?, id))
     }
 
     /// Finds a member, also within members without a name. Returns its offset in bits and its type.
