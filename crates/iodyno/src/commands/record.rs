@@ -43,12 +43,14 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     end_on_signals(&interrupted)?;
     let options = Options { shift: arguments.anonymise.then(random_shift) };
     let limit = arguments.duration.map(Duration::from_nanos);
-    // What a killed recording left costs time at each I/O.
-    let _ = remove_stale();
     // Some kernels count by themselves, others send each I/O.
     let counting = trace.is_none().then(|| bpf::Recorder::start(&watched, options).ok());
     let (by, summary) = match counting.flatten() {
-        Some(counting) => ("bpf", follow(context, counting, limit)?),
+        Some(counting) => {
+            // What a killed recording left costs time at each I/O.
+            let _ = remove_stale();
+            ("bpf", follow(context, counting, limit)?)
+        }
         None => {
             let recorder = Recorder::start(&watched, options).map_err(refused)?;
             let header = Header {

@@ -85,7 +85,7 @@ impl Writer<'_> {
         code.jump_number(If::Equal, R1, 0, asked);
         code.store_number(8, FRAME, OPERATION, Operation::Flush as i32);
         code.bind(asked);
-        self.key(KEY, SECTOR);
+        self.key(KEY);
         // A failed attempt is repeated: the first counts.
         let first = self.code.label();
         self.arrival(KEY, first);
@@ -104,7 +104,7 @@ impl Writer<'_> {
     /// The second bio is part of the first one's request.
     fn merge_behind(&mut self) {
         self.bio();
-        self.key(KEY, SECTOR);
+        self.key(KEY);
         self.forget();
     }
 
@@ -117,7 +117,7 @@ impl Writer<'_> {
     /// The request begins with this bio now, and has waited as long as before.
     fn merge_before(&mut self) {
         self.bio();
-        self.key(KEY, SECTOR);
+        self.key(KEY);
         self.key_behind();
         self.take_arrival(OTHER_KEY, true, self.end);
         self.put_arrival();
@@ -126,7 +126,7 @@ impl Writer<'_> {
     /// The rest is another request that has waited as long.
     fn split(&mut self) {
         self.bio();
-        self.key(KEY, SECTOR);
+        self.key(KEY);
         self.take_arrival(KEY, false, self.end);
         self.key_behind();
         self.code.load(8, R1, FRAME, OTHER_KEY);

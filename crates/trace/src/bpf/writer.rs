@@ -2,6 +2,7 @@
 //! it.
 
 use super::assembler::{Alu, Assembler, Call, FRAME, If, Label, R0, R1, R2, R3, R4, R6, R7};
+use super::btf::Field;
 use super::frame::*;
 use super::layout::{ARRIVAL_BITS, ARRIVAL_BYTES, Fields, Maps, WAYS};
 use crate::Operation;
@@ -19,6 +20,7 @@ const KERNEL_OPERATIONS: [(i32, Operation); 5] = [
     (5, Operation::Discard),
 ];
 const OPERATION_MASK: i32 = 0xff;
+
 /// A device, as the programs know it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
@@ -41,6 +43,7 @@ pub(super) struct Setting<'a> {
     pub(super) maps: &'a Maps,
     pub(super) places: &'a [Place],
 }
+
 /// A program as it is written.
 pub(super) struct Writer<'a> {
     pub(super) code: Assembler,
@@ -50,6 +53,7 @@ pub(super) struct Writer<'a> {
     /// Ends the program.
     pub(super) end: Label,
 }
+
 impl Writer<'_> {
     /// Loads a bio into register 6, and its device, operation and place into the frame.
     pub(super) fn bio(&mut self) {
@@ -59,12 +63,9 @@ impl Writer<'_> {
         code.load(8, R1, R6, fields.bio_device.at);
         code.load(8, R1, R1, fields.device_disk.at);
         self.device();
-        for (field, to) in
-            [(fields.bio_flags, FLAGS), (fields.bio_sector, SECTOR), (fields.bio_bytes, BYTES)]
-        {
-            self.code.load(field.size, R1, R6, field.at);
-            self.code.store(8, FRAME, to, R1);
-        }
+        self.read(fields.bio_flags, FLAGS);
+        self.read(fields.bio_sector, SECTOR);
+        self.read(fields.bio_bytes, BYTES);
         self.name_operation();
     }
 
@@ -76,20 +77,22 @@ impl Writer<'_> {
         code.load(8, R1, R6, fields.request_queue.at);
         code.load(8, R1, R1, fields.queue_disk.at);
         self.device();
-        let code = &mut self.code;
-        code.load(fields.request_bytes.size, R1, R6, fields.request_bytes.at);
-        code.store(8, FRAME, BYTES, R1);
+        self.read(fields.request_bytes, BYTES);
     }
 
     /// Loads a request's operation and key into the frame.
     pub(super) fn operation(&mut self) {
         let fields = *self.setting.fields;
-        for (field, to) in [(fields.request_flags, FLAGS), (fields.request_sector, SECTOR)] {
-            self.code.load(field.size, R1, R6, field.at);
-            self.code.store(8, FRAME, to, R1);
-        }
+        self.read(fields.request_flags, FLAGS);
+        self.read(fields.request_sector, SECTOR);
         self.name_operation();
-        self.key(KEY, SECTOR);
+        self.key(KEY);
+    }
+
+    /// Reads a field of the structure in register 6 into the frame.
+    fn read(&mut self, field: Field, to: i16) {
+        self.code.load(field.size, R1, R6, field.at);
+        self.code.store(8, FRAME, to, R1);
     }
 
     /// Finds the device of the disk in register 1; others end the program.
@@ -137,11 +140,11 @@ impl Writer<'_> {
 
     /// Stores the key of device, operation and sector, never 0. Flushes and other commands have no
     /// address.
-    pub(super) fn key(&mut self, key: i16, sector: i16) {
+    pub(super) fn key(&mut self, key: i16) {
         let code = &mut self.code;
         let placed = code.label();
         code.load(8, R2, FRAME, OPERATION);
-        code.load(8, R1, FRAME, sector);
+        code.load(8, R1, FRAME, SECTOR);
         code.jump_number(If::Less, R2, Operation::Flush as i32, placed);
         code.number(R1, 0);
         code.bind(placed);
@@ -162,7 +165,7 @@ impl Writer<'_> {
         code.load(8, R2, FRAME, SECTOR);
         code.alu(Alu::Add, R1, R2);
         code.store(8, FRAME, SECTOR, R1);
-        self.key(OTHER_KEY, SECTOR);
+        self.key(OTHER_KEY);
     }
 
     /// Loads the entry of `arrivals` of a key into register 7; jumps to `missing` if there is none,
