@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::{World, eventually, json, status, text, tool};
+use crate::common::{World, eventually, json, status, text, tool, word};
 use iodyno_model::RunState;
 use iodyno_store::Store;
 
@@ -51,7 +51,7 @@ impl<'w> Small<'w> {
     fn job(&self, name: &str, script: &str) -> Output {
         let path = self.world.path("script.sh");
         std::fs::write(&path, script).unwrap();
-        let command = format!("--exec_prerun=sh {}", path.display());
+        let command = format!("--exec_prerun=sh {}", word(&path));
         let data = format!("--filename={}", self.world.sparse("data", 1 << 20).display());
         let words = ["run", "--run-name", name, "--allow-exec", "--name=j", "--rw=randread"];
         self.run(&[&words[..], &["--size=1m", &data, &command]].concat())
@@ -77,7 +77,7 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     let small = Small::new(&world);
     status(&small.job("first", "exit 0"), 0);
     let hog = small.at.join("hog");
-    let filled = small.job("filled", &format!("cat /dev/zero > {}; exit 0", hog.display()));
+    let filled = small.job("filled", &format!("head -c 8M /dev/zero > {}; exit 0", word(&hog)));
     status(&filled, 0);
     let out = text(&filled.stdout);
     assert!(out.contains("IOPS"), "the results are printed: {out}");
@@ -132,7 +132,7 @@ fn an_acceptance_is_judged_by_what_its_full_store_lacks() {
     let output = std::thread::scope(|scope| {
         scope.spawn(|| {
             eventually("the first measurement is stored", || stored(&store).1 > 0);
-            tool("sh", &["-c", &format!("cat /dev/zero > {}; exit 0", hog.display())]);
+            tool("sh", &["-c", &format!("head -c 8M /dev/zero > {}; exit 0", word(&hog))]);
         });
         let [own, data, document] = [&own, &data, &document].map(|path| path.to_str().unwrap());
         small.run(&["accept", own, data, "-o", document])
@@ -205,8 +205,8 @@ fn results_of_a_run_whose_store_stays_locked_are_kept() {
     std::fs::write(&path, holder).unwrap();
     let script = format!(
         "python3 {} </dev/null >/dev/null 2>&1 & until [ -e {} ]; do sleep 0.02; done",
-        path.display(),
-        held.display()
+        word(&path),
+        word(&held)
     );
     loses_no_results(&small, &script, "locked", || std::fs::remove_file(&held).unwrap());
 }
@@ -220,9 +220,9 @@ fn a_working_directory_that_cannot_be_written_is_no_reason_to_lose_results() {
     let here = world.directory("here");
     tool("mount", &["-t", "tmpfs", "-o", "size=64k", "none", here.to_str().unwrap()]);
     let script = format!(
-        "cat /dev/zero > {0}/hog; cat /dev/zero > {1}/hog; exit 0",
-        small.at.display(),
-        here.display()
+        "head -c 8M /dev/zero > {}/hog; head -c 8M /dev/zero > {}/hog; exit 0",
+        word(&small.at),
+        word(&here)
     );
     let filled = small.job("filled", &script);
     let left = std::fs::read_dir(&here).unwrap().count();

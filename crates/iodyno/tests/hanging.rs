@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{World, eventually, tool, worker_of};
+use crate::common::{World, eventually, tool, word, worker_of};
 
 /// A file system on a loop device.
 struct Frozen {
@@ -166,8 +166,9 @@ fn what_was_measured_until_then_is_printed() {
 fn a_hang_in_a_child_program_is_reported() {
     let frozen = Frozen::new();
     let script = frozen.world.path("script");
-    fs::write(&script, format!("fsfreeze --freeze {0}; echo > {0}/new", frozen.at)).unwrap();
-    let before = format!("--exec_prerun=sh {}", script.display());
+    let at = word(Path::new(&frozen.at));
+    fs::write(&script, format!("fsfreeze --freeze {at}; echo > {at}/new")).unwrap();
+    let before = format!("--exec_prerun=sh {}", word(&script));
     let words = ["--rw=read", "--size=1m", "--allow-exec", &before];
     let iodyno = frozen.run("data", &words);
     frozen.says(&format!("{}/new has not answered an open of sh (process ", frozen.at));

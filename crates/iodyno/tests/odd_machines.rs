@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{World, printed, status, text};
+use crate::common::{World, printed, status, text, word};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iodyno");
 const FILTERED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist/without_io_uring.py");
@@ -24,7 +24,7 @@ fn among_own_mounts(world: &World, script: &str) -> Output {
 #[ignore = "needs root"]
 fn without_sys_a_directory_is_measured_and_drives_are_said_to_be_unknown() {
     let world = World::new();
-    let script = format!("mount -t tmpfs none /sys; $I list; $I {CHECK} \"$D\"");
+    let script = format!("mount -t tmpfs none /sys; \"$I\" list; \"$I\" {CHECK} \"$D\"");
     let output = among_own_mounts(&world, &script);
     status(&output, 0);
     let said = text(&output.stdout);
@@ -38,10 +38,13 @@ fn without_sys_a_directory_is_measured_and_drives_are_said_to_be_unknown() {
 fn without_proc_nothing_is_looked_at() {
     let world = World::new();
     std::fs::write(world.directory("data").join("job.fio"), "[t]\nrw=randread\n").unwrap();
-    for words in
-        ["list", "run --name=t --rw=randread --filename=\"$D/file\" --size=1m", "run $D/job.fio"]
-    {
-        let output = among_own_mounts(&world, &format!("mount -t tmpfs none /proc; $I {words}"));
+    for words in [
+        "list",
+        "run --name=t --rw=randread --filename=\"$D/file\" --size=1m",
+        "run \"$D/job.fio\"",
+    ] {
+        let output =
+            among_own_mounts(&world, &format!("mount -t tmpfs none /proc; \"$I\" {words}"));
         status(&output, 2);
         let said = text(&output.stderr);
         for part in ["/proc is not mounted", "mount -t proc"] {
@@ -55,7 +58,7 @@ fn without_proc_nothing_is_looked_at() {
 #[ignore = "needs root"]
 fn without_device_nodes_it_says_what_to_make_visible() {
     let world = World::new();
-    let script = format!("mount -t tmpfs none /dev; $I {CHECK} \"$D\"");
+    let script = format!("mount -t tmpfs none /dev; \"$I\" {CHECK} \"$D\"");
     let output = among_own_mounts(&world, &script);
     status(&output, 4);
     let said = text(&output.stdout);
@@ -70,7 +73,7 @@ fn on_a_read_only_root_results_are_kept_until_the_next_boot() {
     let script = format!(
         "unset IODYNO_STORE; mount --bind \"$D\" \"$D\"; mount -t tmpfs none /run; \
          mount -t tmpfs -o ro none /var/lib; mount -o remount,bind,ro /; \
-         $I {CHECK} --run-name kept \"$D\"; $I show kept; $I runs"
+         \"$I\" {CHECK} --run-name kept \"$D\"; \"$I\" show kept; \"$I\" runs"
     );
     let output = among_own_mounts(&world, &script.replace("--run-name", "--name"));
     status(&output, 0);
@@ -166,9 +169,10 @@ fn a_container_of_a_fifth_of_a_cpu_is_said_to_be_throttled() {
     }
     std::fs::write(world.path("file"), vec![7; 1 << 20]).unwrap();
     let script = format!(
-        "echo $$ >{}/tasks; exec {BINARY} run --name=t --rw=randread --ioengine=psync --bs=4k \
+        "echo $$ >{}/tasks; exec {} run --name=t --rw=randread --ioengine=psync --bs=4k \
          --filename=file --time_based --runtime=2",
-        group.0
+        group.0,
+        word(Path::new(BINARY))
     );
     let mut command = world.with_environment(Command::new("sh"));
     command.args(["-ec", &script]).env("COLUMNS", "300");

@@ -73,7 +73,7 @@ impl Server {
         let asked = ["-subj", "/CN=server", "-keyout", &key, "-out", &request];
         self.plain("openssl", &[&["req"], &curve[..5], &asked].concat());
         let (of, certificate) = (self.path("of"), self.path("server.crt"));
-        self.plain("sh", &["-c", &format!("echo subjectAltName=DNS:localhost > {of}")]);
+        self.plain("sh", &["-c", "echo subjectAltName=DNS:localhost > \"$0\"", &of]);
         let signed =
             ["-CA", &ca, "-CAkey", &ca_key, "-CAcreateserial", "-days", "2", "-extfile", &of];
         let files = ["x509", "-req", "-in", &request, "-out", &certificate];

@@ -274,9 +274,12 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
     let message = refused(&world, &job, &["mine", "writing not allowed", "--allow-write"]);
     assert_eq!(fs::read_to_string(world.path("mine")).unwrap(), "precious");
     // The message contains the exact words to copy.
-    let mut typed = message.split_whitespace().skip_while(|word| *word != "--allow-write");
-    let typed = [typed.next().unwrap(), typed.next().unwrap()];
-    assert_eq!(counts(&world, &[&job[..], &typed].concat()), (0, 2));
+    let (_, typed) = message.split_once("--allow-write ").unwrap();
+    let typed = match typed.strip_prefix('\'') {
+        Some(quoted) => quoted.split('\'').next().unwrap(),
+        None => typed.split_whitespace().next().unwrap(),
+    };
+    assert_eq!(counts(&world, &[&job[..], &["--allow-write", typed]].concat()), (0, 2));
     // Nor is it extended for a job that only reads.
     let longer = ["--name=t", "--rw=read", "--size=64k", "--filename=mine"];
     refused(

@@ -132,6 +132,11 @@ pub(crate) fn validate(document: &serde_json::Value, schema: &str) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
+/// A path as a word for a shell: the workspace's may hold a blank.
+pub(crate) fn word(path: &Path) -> String {
+    iodyno_model::shell_word(path.to_str().unwrap())
+}
+
 /// Output of a tool that must exist and succeed.
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
