@@ -12,7 +12,7 @@ fn write(world: &World, name: &str, text: &str) {
 }
 
 /// A small grid on a file made for it.
-const GRID: [&str; 15] = [
+const GRID: [&str; 19] = [
     "sweep",
     "--target",
     "data",
@@ -20,6 +20,10 @@ const GRID: [&str; 15] = [
     "size=1m",
     "--set",
     "bs=4k",
+    "--set",
+    "ioengine=libaio",
+    "--set",
+    "direct=1",
     "--grid",
     "rw=randread,randwrite",
     "--grid",

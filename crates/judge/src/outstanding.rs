@@ -12,7 +12,7 @@ pub(crate) const ONE_AT_A_TIME: [&str; 7] =
 const LEVEL_SHARE: f64 = 0.001;
 
 /// Returns true if each job waits for an I/O before it submits the next; `None`: unknown engine.
-pub(crate) fn waits_for_each(of: &Measurement) -> Option<bool> {
+pub fn waits_for_each(of: &Measurement) -> Option<bool> {
     let engine = of.workload.ioengine.as_deref()?;
     // Each of `iodepth` threads waits for its own.
     if of.workload.options.get("io_submit_mode").is_some_and(|mode| mode == "offload") {

@@ -56,6 +56,9 @@ pub struct Knee {
     pub knee: Peak,
     /// Point with the maximum rate.
     pub most: Peak,
+    /// True if the knee is the smallest measured depth: what fewer give was not measured.
+    #[serde(default)]
+    pub is_first: bool,
     /// True if the knee is the largest measured depth: more may give a higher rate.
     pub is_last: bool,
     /// Best point with a p99 within a bound, if one was given.

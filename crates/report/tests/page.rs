@@ -119,6 +119,7 @@ fn predictions_are_separate_from_measurements() {
             target: "nvme0n1".into(),
             knee: peak.clone(),
             most: peak,
+            is_first: false,
             is_last: true,
             under: None,
         }],

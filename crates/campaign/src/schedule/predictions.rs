@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use iodyno_judge::quantile_of_result;
+use iodyno_judge::{quantile_of_result, waits_for_each};
 use iodyno_model::{
     EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction, Predictions, RunRecord,
     Under,
@@ -31,7 +31,10 @@ impl MeasuredPoint {
             Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
         };
         let slowest = measurement.total.iter().filter_map(p99);
-        Some(Self { index, iops, p99: slowest.max_by(|a, b| a.value.total_cmp(&b.value)) })
+        let p99 = slowest.max_by(|a, b| a.value.total_cmp(&b.value));
+        let depth_ignored =
+            measurement.workload.iodepth > Some(1) && waits_for_each(measurement) == Some(true);
+        Some(Self { index, iops, p99, depth_ignored })
     }
 }
 
@@ -155,6 +158,7 @@ fn knee(
         target: points[of.most].place(),
         knee: peak(of.knee)?,
         most: peak(of.most)?,
+        is_first: of.is_first,
         is_last: of.is_last,
         under: surface.p99_bound_ns().map(|bound_ns| Under { bound_ns, best }),
     })

@@ -311,7 +311,7 @@ mod tests {
     /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0xa177_ac14_e404_95ec);
+        const JUDGED_BY: (&str, u64) = ("8", 0x84fb_b281_a437_eb53);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());

@@ -67,6 +67,9 @@ fn knee_sentence(knee: &Knee) -> String {
         true if knee.is_last => {
             format!("{curve}: highest {}; more may give more", at(&knee.most))
         }
+        true if knee.is_first => {
+            format!("{curve}: highest {}, the fewest measured", at(&knee.most))
+        }
         true => {
             format!("{curve}: highest {}; fewer give at least 5 % less", at(&knee.most))
         }

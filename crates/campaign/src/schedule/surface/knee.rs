@@ -17,6 +17,8 @@ pub(crate) struct KneeOf {
     pub(crate) knee: usize,
     /// Point with the maximum rate.
     pub(crate) most: usize,
+    /// No measured point has fewer outstanding I/Os than the knee.
+    pub(crate) is_first: bool,
     /// No measured point has more outstanding I/Os than the knee.
     pub(crate) is_last: bool,
     /// Maximum under the bound; `None` if no measured point keeps it, or there is no bound.
@@ -24,20 +26,22 @@ pub(crate) struct KneeOf {
 }
 
 impl Surface {
-    /// Knee of each curve with enough measured points.
+    /// Knee of each curve with enough measured points whose depth had an effect.
     pub(crate) fn knees(&self, known: &[Option<MeasuredPoint>]) -> Vec<KneeOf> {
         let rate = |n: &usize| known[*n].map(|known| known.iops.value);
         let knee = |curve: Vec<usize>| {
             let several = curve.len() >= LEAST_POINTS
                 && self.outstanding(curve[0]) < self.outstanding(*curve.last()?);
             let measured = curve.into_iter().filter(|n| known[*n].is_some()).collect::<Vec<_>>();
-            let most = greatest(&measured, rate).filter(|_| several)?;
+            let ignored = measured.iter().any(|n| known[*n].is_some_and(|of| of.depth_ignored));
+            let most = greatest(&measured, rate).filter(|_| several && !ignored)?;
             let enough = AS_GOOD * rate(&most)?;
             let knee = measured.iter().copied().find(|n| rate(n) >= Some(enough))?;
-            let last = measured.iter().map(|n| self.outstanding(*n)).max()?;
-            let is_last = self.outstanding(knee) == last;
+            let outstanding = |n: &usize| self.outstanding(*n);
+            let is_first = measured.iter().map(outstanding).min() == Some(outstanding(&knee));
+            let is_last = measured.iter().map(outstanding).max() == Some(outstanding(&knee));
             let best_under = self.best_under(&measured, known);
-            Some(KneeOf { knee, most, is_last, best_under })
+            Some(KneeOf { knee, most, is_first, is_last, best_under })
         };
         self.curves().into_iter().filter_map(knee).collect()
     }

@@ -36,6 +36,8 @@ pub(crate) struct MeasuredPoint {
     pub(crate) iops: Estimate,
     /// The p99, ns, with its interval; `None` if unknown.
     pub(crate) p99: Option<Estimate>,
+    /// Its iodepth had no effect, since the engine waits for each I/O.
+    pub(crate) depth_ignored: bool,
 }
 
 /// Position of a point on its curve.

@@ -84,7 +84,7 @@ fn measure(points: Vec<Point>, truth: Truth<'_>, seed: u64, bound_ns: Option<u64
         // Mean latency by Little's law, and a p99 of three times that.
         let p99_ns = 3e9 * f64::from(surface.outstanding(next)) / value;
         let p99 = Some(Estimate::confident(p99_ns, p99_ns * 0.95, p99_ns * 1.05, 0.95));
-        known[next] = Some(MeasuredPoint { index: turns, iops, p99 });
+        known[next] = Some(MeasuredPoint { index: turns, iops, p99, depth_ignored: false });
         turns += 1;
     }
     Measured { surface, points, known, turns }
@@ -175,6 +175,24 @@ fn knee_and_maximum_are_measured() {
 }
 
 #[test]
+fn only_measured_points_are_called_the_fewest_or_the_last() {
+    let slower = |depth: f64, _: f64| 100_000.0 / depth;
+    for (truth, first, last) in [(&slower as Truth<'_>, true, false), (&sharp, false, false)] {
+        let done = measure(line(), truth, 1, None);
+        let knee = done.surface.knees(&done.known)[0];
+        assert_eq!((knee.is_first, knee.is_last), (first, last));
+    }
+}
+
+#[test]
+fn a_depth_without_effect_has_no_knee() {
+    let mut done = measure(line(), &sharp, 1, None);
+    assert_eq!(done.surface.knees(&done.known).len(), 1);
+    done.known.iter_mut().flatten().for_each(|known| known.depth_ignored = true);
+    assert_eq!(done.surface.knees(&done.known), []);
+}
+
+#[test]
 fn best_point_under_a_bound_is_measured() {
     // A p99 of 240 us up to the knee, and twice that at twice the depth.
     for (bound_us, outstanding) in [(300, Some(32)), (650, Some(64)), (100, None)] {
@@ -223,7 +241,7 @@ proptest! {
             let (value, width) = (rates[next], widths[next]);
             let iops =
                 Estimate::confident(value, value * (1.0 - width), value * (1.0 + width), 0.95);
-            known[next] = Some(MeasuredPoint { index: 0, iops, p99: None });
+            known[next] = Some(MeasuredPoint { index: 0, iops, p99: None, depth_ignored: false });
         }
         prop_assert_eq!(surface.next(&known, &tried), None);
         for (known, predicted) in known.iter().zip(surface.predicted(&known)) {
