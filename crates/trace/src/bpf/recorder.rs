@@ -45,6 +45,8 @@ pub struct Recorder {
     knows_bursts: bool,
     /// Runs that the kernel left out, of programs that are gone.
     missed: u64,
+    /// Completions before the last program was attached.
+    unmatched_before: u64,
 }
 
 impl Recorder {
@@ -90,6 +92,7 @@ impl Recorder {
         let zones: Vec<(u64, u64)> =
             places.iter().map(|one| (SECTOR_BYTES << one.zone_shift, shift)).collect();
         let largest = zones.iter().map(|(bytes, _)| *bytes).max().unwrap_or(SECTOR_BYTES);
+        let unmatched_before = sum::<1>(&maps.counts.get(Count::Unmatched as u32)?, 0);
         let started_ns = now_ns();
         Ok(Self {
             programs,
@@ -104,6 +107,7 @@ impl Recorder {
             millisecond: started_ns / NS_PER_MILLISECOND,
             knows_bursts: true,
             missed: 0,
+            unmatched_before,
         })
     }
 
@@ -172,7 +176,8 @@ impl Recorder {
     pub fn end(mut self) -> Result<TraceSummary, Unavailable> {
         let duration_ns = self.elapsed_ns();
         self.missed = self.missed()?;
-        self.programs.clear();
+        // The last first: what was issued is seen to its end.
+        while self.programs.pop().is_some() {}
         self.summarize(duration_ns)
     }
 
@@ -183,7 +188,7 @@ impl Recorder {
     fn summarize(&mut self, duration_ns: u64) -> Result<TraceSummary, Unavailable> {
         self.read(self.started_ns + duration_ns)?;
         let count = |index: u32| Ok::<_, Unavailable>(sum::<1>(&self.maps.counts.get(index)?, 0));
-        let mut unmatched = count(Count::Unmatched as u32)?;
+        let mut unmatched = count(Count::Unmatched as u32)? - self.unmatched_before;
         let lost = count(Count::Untracked as u32)? + self.missed()?;
         let mut pending = vec![BTreeMap::<u32, u64>::new(); OPERATIONS];
         if self.programs.is_empty() {
