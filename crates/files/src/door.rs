@@ -12,6 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{FileError, Kind};
+use crate::links::planted_link;
 use crate::reading::{open_to_read, reopen};
 use crate::removal::{FileIdentity, open_folder};
 
@@ -210,6 +211,9 @@ fn ask_for_room(file: &File, bytes: u64) -> Result<(), Errno> {
 fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
     let refuse = |kind| Err(FileError::NotAFile { path: path.into(), kind });
+    if let Some(link) = planted_link(path) {
+        return Err(FileError::PlantedLink { path: path.into(), link });
+    }
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let flags = if by == NameOrigin::Iodyno { flags | OFlags::NOFOLLOW } else { flags };
     let descriptor = match open(path, flags, Mode::empty()) {

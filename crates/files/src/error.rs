@@ -38,6 +38,16 @@ pub enum FileError {
         /// Kind of object.
         kind: Kind,
     },
+    /// Who planted the link chose what would be written.
+    #[error(
+        "{path} leads over {link}, another user's symbolic link in a folder that others may write: name where it leads"
+    )]
+    PlantedLink {
+        /// Path.
+        path: PathBuf,
+        /// The link.
+        link: PathBuf,
+    },
     /// The object is not read: it is endless, or waits for a keyboard.
     #[error("{path} is {kind}, not a readable file")]
     NotReadable {

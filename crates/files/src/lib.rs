@@ -14,6 +14,7 @@ mod door;
 mod error;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod leaving;
+mod links;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod reading;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
@@ -22,5 +23,6 @@ mod removal;
 pub use door::{NameOrigin, There, append, create, create_new, inspect_log, look, rename, write};
 pub use error::{FileError, Kind};
 pub use leaving::{Left, leave, list_regular_files};
+pub use links::planted_link;
 pub use reading::{is_read_only, open_to_read, read, read_stream};
 pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};

@@ -188,6 +188,62 @@ fn write_log(world: &World, disk: &Loop<'_>, generator: &str) {
 }
 
 #[test]
+fn a_log_that_cannot_be_written_is_refused_before_anything_is() {
+    let world = World::new();
+    std::fs::write(world.path("notes"), "notes").unwrap();
+    let first = "--name=one --filename=made --rw=write --bs=4k --size=64k --name=two --stonewall";
+    for (log, says) in [("notes", "already exists"), ("made", "a job has it as its file")] {
+        let two = format!("--filename=other --rw=write --bs=4k --size=64k --write_iolog={log}");
+        let output = run(&world, &format!("{first} {two}"));
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(says), "{log}: {}", text(&output.stderr));
+        assert!(!world.path("made").exists() && !world.path("other").exists(), "{log}");
+    }
+    assert_eq!(std::fs::read(world.path("notes")).unwrap(), b"notes");
+}
+
+#[test]
+fn a_log_that_is_replayed_is_not_written() {
+    let world = World::new();
+    world.sparse("data", 1 << 20);
+    let job = "--name=j --filename=data --size=1m --bs=4k";
+    let written = format!("{job} --rw=randread --number_ios=20 --write_iolog=log");
+    status(&run(&world, &written), 0);
+    let log = std::fs::read(world.path("log")).unwrap();
+    status(&run(&world, &format!("{job} --read_iolog=log --write_iolog=log")), 0);
+    assert_eq!(std::fs::read(world.path("log")).unwrap(), log);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_link_that_somebody_planted_leads_nowhere() {
+    let world = World::new();
+    for folder in ["share", "rooted"] {
+        std::fs::create_dir(world.path(folder)).unwrap();
+    }
+    std::fs::write(world.path("rooted/data"), vec![7; 1 << 20]).unwrap();
+    tool("chmod", &["1777", world.path("share").to_str().unwrap()]);
+    let link = world.path("share/bench");
+    symlink("../rooted", &link).unwrap();
+    tool("chown", &["-h", "65534", link.to_str().unwrap()]);
+    let job = "--name=j --rw=write --bs=4k --size=64k";
+    let data = "share/bench/data";
+    for words in [
+        format!("{job} --filename={data} --allow-write {data}"),
+        format!("{job} --directory=share/bench"),
+        format!("{} --filename=own --output=share/bench/out", job.replace("write", "read")),
+    ] {
+        let output = run(&world, &words);
+        status(&output, 2);
+        let error = text(&output.stderr);
+        assert!(error.contains("another user's symbolic link"), "{words}: {error}");
+    }
+    let rooted = std::fs::read_dir(world.path("rooted")).unwrap().count();
+    assert_eq!(rooted, 1, "nothing was made there");
+    assert_eq!(std::fs::read(world.path("rooted/data")).unwrap(), vec![7; 1 << 20]);
+}
+
+#[test]
 fn a_pipe_and_a_link_to_a_file_take_output_as_ever() {
     let world = World::new();
     world.sparse("data", 1 << 20);

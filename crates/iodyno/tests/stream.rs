@@ -290,6 +290,17 @@ fn a_stream_goes_to_files_as_other_outputs_do() {
 }
 
 #[test]
+fn a_run_that_is_refused_leaves_an_earlier_stream() {
+    let world = World::new();
+    std::fs::write(world.path("data"), vec![7; 1 << 20]).unwrap();
+    std::fs::write(world.path("earlier"), "earlier").unwrap();
+    let words = "run --name=a --filename=data --rw=write --size=64k --stream earlier";
+    let output = world.command().args(words.split(' ')).output().unwrap();
+    says(&output, 2, "--allow-write");
+    assert_eq!(std::fs::read(world.path("earlier")).unwrap(), b"earlier");
+}
+
+#[test]
 fn a_reader_that_takes_nothing_is_left_behind() {
     let world = World::new();
     let drives: Vec<String> = (0..34).map(|n| format!("drive{n}")).collect();

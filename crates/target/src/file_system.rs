@@ -14,6 +14,8 @@ pub struct FileSystem {
     pub kind: String,
     /// Mount point.
     pub at: PathBuf,
+    /// Folder of the file system that is mounted there: `/` for all of it.
+    root: PathBuf,
     /// Mount source: `/dev/nvme0n1p2`, `server:/export`, `tmpfs`.
     pub source: PathBuf,
     /// Options of the mount and of the file system.
@@ -47,6 +49,7 @@ impl FileSystem {
         Some(Self {
             kind: text(fields.get(dash + 1)?),
             at: unescape(fields[4]),
+            root: unescape(fields[3]),
             source: unescape(fields.get(dash + 2)?),
             options: format!("{},{}", text(fields[5]), text(fields.get(dash + 3)?)),
         })
@@ -71,15 +74,25 @@ impl FileSystem {
             // The first root file system, of an initramfs: a ramfs or a tmpfs.
             "tmpfs" | "ramfs" | "rootfs" => true,
             "overlay" => {
-                let upper =
-                    self.options.split(',').find_map(|option| option.strip_prefix("upperdir="));
-                let upper = upper.map(Path::new).filter(|upper| upper.is_absolute());
-                let under = upper.and_then(|upper| Self::find(mountinfo, upper));
+                let under = self.upper().and_then(|upper| Self::find(mountinfo, &upper));
                 // Nested overlays: only an upper directory on another type is followed.
                 under.is_some_and(|under| under.kind != "overlay" && under.in_memory(mountinfo))
             }
             _ => false,
         }
+    }
+
+    /// Folder to which an overlay writes, as its mounter named it.
+    fn upper(&self) -> Option<PathBuf> {
+        let mut options = self.options.split(',').filter(|_| self.kind == "overlay");
+        let upper = options.find_map(|option| option.strip_prefix("upperdir="))?;
+        Some(unescape(upper.as_bytes())).filter(|upper| upper.is_absolute())
+    }
+
+    /// Path at which the file at `path` of an overlay is if it was written before.
+    pub(crate) fn in_upper(&self, path: &Path) -> Option<PathBuf> {
+        let root = self.root.strip_prefix("/").ok()?;
+        Some(self.upper()?.join(root).join(path.strip_prefix(&self.at).ok()?))
     }
 
     /// Reads the mount table of this process.

@@ -15,12 +15,18 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::contents::Lost;
+use crate::file_system::FileSystem;
 use crate::identity::Identity;
 use crate::in_use::{file_write_blockers, write_blockers};
 use crate::job_files::mark;
 use crate::open_how::OpenHow;
+use crate::openers::Usage;
 use crate::target::{BlockTarget, PathTarget, Target};
 use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents};
+
+/// To look at a file, without following a link or waiting.
+const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
 
 impl Target {
     /// Verifies that the target is unused, that `permission` names it, and that its data may be
@@ -258,6 +264,21 @@ impl Guard<'_> {
         flag.is_ok_and(|flag| flag.starts_with(b"1"))
     }
 
+    /// Uses of the file in the upper folder of an overlay, to which writes go: the overlay's own
+    /// file tells nothing of who has that open. Nothing where the folder cannot be reached, as from
+    /// within a container.
+    fn uses_in_upper(&self, path: &Path) -> Usage {
+        let upper = FileSystem::of(path).and_then(|of| of.in_upper(path));
+        let file = upper.and_then(|upper| rustix::fs::open(&upper, READ, Mode::empty()).ok());
+        match file.map(|file| (rustix::fs::fstat(&file), file)) {
+            Some((Ok(stat), file)) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+                let identity = (stat.st_dev, stat.st_ino);
+                file_write_blockers(self.source, self.host, identity, &file)
+            }
+            _ => Usage::default(),
+        }
+    }
+
     /// Clears a file that exists. `grows_to_bytes`: the size it will have.
     pub(crate) fn file(
         &self,
@@ -265,9 +286,11 @@ impl Guard<'_> {
         grows_to_bytes: Option<u64>,
     ) -> Result<WriteClearance, TargetError> {
         let name = target.name.as_str();
+        // An overlay opens the file as well, so this one is looked at first.
+        let mut usage = self.uses_in_upper(&target.path);
         // Open read only first: a refusal must not touch it.
         let read = open_file(target, OFlags::RDONLY)?;
-        let usage = file_write_blockers(self.source, self.host, target.identity, &read);
+        usage.merge(file_write_blockers(self.source, self.host, target.identity, &read));
         if !usage.uses.is_empty() {
             return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }
@@ -326,7 +349,7 @@ fn verify_is_target(descriptor: &OwnedFd, target: &BlockTarget) -> Result<(), Ta
 fn open_file(target: &PathTarget, access: OFlags) -> Result<OwnedFd, TargetError> {
     let name = target.name.as_str();
     let action = if access == OFlags::RDONLY { "read it" } else { "open it for writing" };
-    let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = access | READ;
     let descriptor =
         rustix::fs::open(&target.path, flags, Mode::empty()).map_err(|errno| match errno {
             Errno::LOOP | Errno::NOENT => TargetError::Changed { name: name.into() },

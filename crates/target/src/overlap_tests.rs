@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 
 use iodyno_host::{Depth, Live, Source, snapshot};
 
+use crate::guard_tests::Holder;
 use crate::lease::OpenElsewhere;
 use crate::loop_devices::{MIB, eventually, run, try_to_run, unmount};
 use crate::testing::Faked;
@@ -268,6 +269,36 @@ fn a_partition_of_one_loop_and_another_loop_over_its_sectors_are_the_same_bytes(
     });
     eventually("delpart", || try_to_run("delpart", &[&disk.0, "1"]).is_ok());
     found.unwrap();
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_file_of_an_overlay_is_in_use_where_its_upper_one_is() {
+    let image = Image::new(MIB);
+    let made = |name: &str| {
+        let path = image.directory.path().join(name);
+        fs::create_dir(&path).unwrap();
+        path
+    };
+    let (lower, upper, work, merged) = (made("lower"), made("two words"), made("work"), made("m"));
+    let file = upper.join("file");
+    fs::write(&file, vec![7; MIB as usize]).unwrap();
+    let [lower, upper, work] = [&lower, &upper, &work].map(|path| path.display());
+    let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    let at = merged.to_str().unwrap();
+    run("mount", &["-t", "overlay", "-o", &options, "overlay", at]);
+    let mounted = Mounted(at.to_owned());
+    let path = merged.join("file");
+    let name = path.to_str().unwrap();
+    clear(name, name).unwrap();
+    let disk = Bound::over(&file, &[]);
+    image.is_in_use_at(&path, &format!("backs {}", disk.name()));
+    drop(disk);
+    let holder = Holder::of(file.to_str().unwrap());
+    image.is_in_use_at(&path, "open by sleep");
+    drop(holder);
+    eventually("nobody has it open", || clear(name, name).is_ok());
+    drop(mounted);
 }
 
 #[test]

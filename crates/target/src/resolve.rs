@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
+use iodyno_files::planted_link;
 use iodyno_model::{BlockDevice, Drive, Fact, Host};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::target::block_of;
+use crate::target::{block_of, printable};
 use crate::{BlockTarget, PathTarget, Target, TargetError};
 
 /// Resolves `name`: a controller's namespaces (`nvme0`, its PCI address, `/dev/nvme0`), a namespace
@@ -30,6 +31,17 @@ pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
     }
 }
 
+/// Refuses a path over a link by which somebody else chooses what `name` is.
+pub(crate) fn refuse_planted(path: &Path, name: &str) -> Result<(), TargetError> {
+    planted_link(path).map_or(Ok(()), |link| {
+        let link = printable(&link.display().to_string());
+        let why = format!(
+            "it leads over {link}, another user's symbolic link in a folder that others may write"
+        );
+        Err(TargetError::Refused { name: name.into(), why })
+    })
+}
+
 /// As [`resolve`], but also in file systems in memory: a job may have its files there on purpose.
 ///
 /// # Errors
@@ -50,6 +62,7 @@ pub fn resolve_even_in_memory(host: &Host, name: &str) -> Result<Vec<Target>, Ta
             });
         }
     };
+    refuse_planted(path, name)?;
     let stat =
         rustix::fs::stat(&canonical).map_err(|errno| TargetError::of(name, "look at it", errno))?;
     let what = match FileType::from_raw_mode(stat.st_mode) {

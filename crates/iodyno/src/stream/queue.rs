@@ -14,13 +14,17 @@ pub(crate) struct Line {
     pub(crate) bytes: Arc<[u8]>,
     /// One of many seconds, dropped first.
     is_second: bool,
+    /// Start or end of a run, which may have been refused in between.
+    pub(crate) is_frame: bool,
 }
 
 impl Line {
     pub(crate) fn new(record: &StreamRecord) -> Self {
         let mut bytes = serde_json::to_vec(record).unwrap_or_default();
         bytes.push(b'\n');
-        Self { bytes: bytes.into(), is_second: matches!(record, StreamRecord::Second(_)) }
+        let is_frame = matches!(record, StreamRecord::RunStart(_) | StreamRecord::RunEnd(_));
+        let is_second = matches!(record, StreamRecord::Second(_));
+        Self { bytes: bytes.into(), is_second, is_frame }
     }
 }
 

@@ -46,6 +46,8 @@ struct State {
 enum Destination {
     Stdout,
     File(File),
+    /// A file that keeps its content until something is measured: the run may be refused.
+    Kept(PathBuf),
     /// A pipe, FIFO or terminal, whose open may block until it has a reader.
     Late(PathBuf),
     Socket(UnixStream),
@@ -70,15 +72,20 @@ impl StreamWriter {
             let usage = |error: iodyno_files::FileError| Usage(error.to_string());
             match iodyno_files::look(path, NameOrigin::User).map_err(usage)? {
                 There::Stream => Destination::Late(path.into()),
-                There::Nothing | There::File(_) => {
+                There::Nothing => {
                     Destination::File(iodyno_files::create(path, NameOrigin::User).map_err(usage)?)
+                }
+                There::File(_) => {
+                    // Refuses early what cannot be written.
+                    iodyno_files::append(path, NameOrigin::User).map_err(usage)?;
+                    Destination::Kept(path.into())
                 }
             }
         };
         let shared = Arc::<Shared>::default();
         let writes = Arc::clone(&shared);
         background::spawn(super::THREADS, move || {
-            if let Err(error) = destination.ready().and_then(|to| write_all(&writes, to)) {
+            if let Err(error) = write_all(&writes, destination) {
                 writes.lock().failed = Some(error.to_string());
             }
             writes.changed.notify_all();
@@ -131,6 +138,10 @@ impl Shared {
 
 /// Writes queued lines until there are no more to come.
 fn write_all(shared: &Shared, mut to: Destination) -> io::Result<()> {
+    if matches!(to, Destination::Late(_)) {
+        to.open()?;
+    }
+    let mut held = Vec::new();
     loop {
         let is_idle = |state: &mut State| state.queue.is_empty() && !state.is_over;
         let waited = shared.changed.wait_while(shared.lock(), is_idle);
@@ -138,7 +149,11 @@ fn write_all(shared: &Shared, mut to: Destination) -> io::Result<()> {
         let Some(line) = state.queue.pop() else { return Ok(()) };
         state.is_writing = true;
         drop(state);
-        let result = to.write_all(&line.bytes);
+        held.extend_from_slice(&line.bytes);
+        let result = match &to {
+            Destination::Kept(_) if line.is_frame => Ok(()),
+            _ => to.open().and_then(|()| to.write_all(&std::mem::take(&mut held))),
+        };
         let mut state = shared.lock();
         state.is_writing = false;
         if result.is_err() {
@@ -151,15 +166,13 @@ fn write_all(shared: &Shared, mut to: Destination) -> io::Result<()> {
 }
 
 impl Destination {
-    /// Opens it for writing.
-    fn ready(self) -> io::Result<Self> {
-        match self {
-            Self::Late(path) => {
-                let file = iodyno_files::create(&path, NameOrigin::User);
-                Ok(Self::File(file.map_err(io::Error::other)?))
-            }
-            ready => Ok(ready),
+    /// Opens it for writing, if it is not open yet.
+    fn open(&mut self) -> io::Result<()> {
+        if let Self::Kept(path) | Self::Late(path) = self {
+            let file = iodyno_files::create(path, NameOrigin::User);
+            *self = Self::File(file.map_err(io::Error::other)?);
         }
+        Ok(())
     }
 }
 
@@ -170,7 +183,7 @@ impl Write for Destination {
             Self::Stdout => Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?),
             Self::File(file) => file.write(bytes),
             Self::Socket(socket) => socket.write(bytes),
-            Self::Late(_) => Err(io::ErrorKind::NotConnected.into()),
+            Self::Kept(_) | Self::Late(_) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 

@@ -130,6 +130,8 @@ impl Script {
                 continue;
             }
             let Some(log) = job.replay.log_of(job.threads.clone) else { continue };
+            // As fio: a log that is read is not written as well.
+            job.replay.write_iolog = None;
             if readonly {
                 (job.replay.skip[1], job.replay.skip[2]) = (true, true);
             }

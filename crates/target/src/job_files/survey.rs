@@ -13,6 +13,7 @@ use rustix::fs::{Dev, Mode, OFlags};
 
 use super::{BUFFERED, FilePlan, Fill, mark, shown};
 use crate::guard::{Guard, names_file};
+use crate::resolve::refuse_planted;
 use crate::target::PathTarget;
 use crate::{
     Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_even_in_memory,
@@ -200,6 +201,7 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
             missing: shown(missing),
         });
     }
+    refuse_planted(&absolute, &shown(path))?;
     let parent = parent.canonicalize().map_err(|source| io(parent, source))?;
     let folder =
         open_folder(&parent).map_err(|errno| TargetError::of(&shown(&parent), "open it", errno))?;
