@@ -48,6 +48,12 @@ pub enum FileError {
         /// The link.
         link: PathBuf,
     },
+    /// Another program would open it by name, whatever is there by then.
+    #[error("{path} is written by fio, in a folder that everybody may write: name one of your own")]
+    SharedFolder {
+        /// Path.
+        path: PathBuf,
+    },
     /// The object is not read: it is endless, or waits for a keyboard.
     #[error("{path} is {kind}, not a readable file")]
     NotReadable {

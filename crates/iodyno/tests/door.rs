@@ -203,6 +203,20 @@ fn a_log_that_cannot_be_written_is_refused_before_anything_is() {
 }
 
 #[test]
+fn fio_opens_no_log_where_everybody_may_plant_a_link() {
+    let world = World::new();
+    world.sparse("data", 1 << 20);
+    tool("chmod", &["1777", world.directory("share").to_str().unwrap()]);
+    for option in ["write_bw_log=share/x", "write_iolog=share/x"] {
+        let output = run(&world, &format!("{} --generator fio --{option}", JOB.join(" ")));
+        assert!(!output.status.success());
+        let error = text(&output.stderr);
+        assert!(error.contains("share/x") && error.contains("everybody may write"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(world.path("share")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_log_that_is_replayed_is_not_written() {
     let world = World::new();
     world.sparse("data", 1 << 20);

@@ -3,7 +3,6 @@
 mod block_history;
 mod cleared;
 mod feasible;
-mod io_log;
 mod named;
 mod no_metadata;
 mod prepared;
@@ -30,7 +29,6 @@ use crate::tools::Tools;
 pub(crate) use block_history::BlockHistory;
 pub(crate) use cleared::ClearedTarget;
 use cleared::{clear, lay_out};
-use io_log::check_io_log;
 pub(crate) use named::NamedTargets;
 pub(crate) use no_metadata::check_no_metadata;
 pub(crate) use prepared::{PreparedTarget, key_of, room};
@@ -84,7 +82,6 @@ impl Targets {
         }
         for ScriptJob { job, .. } in jobs(script) {
             let job_error = |what| CampaignError::of_job(&job.name, what);
-            check_io_log(script, job).map_err(job_error)?;
             targets.check_metadata(host, job).map_err(job_error)?;
             if !tools.generator.writes_zones(job) {
                 targets.check_zones(host, job).map_err(job_error)?;

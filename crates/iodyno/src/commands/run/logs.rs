@@ -1,17 +1,19 @@
 //! Writes fio's `write_*_log` files while jobs run.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf, absolute};
 
-use iodyno_files::{FileError, NameOrigin};
+use anyhow::Result;
+use iodyno_files::{FileError, NameOrigin, inspect_log};
 use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
 use iodyno_job::script::Script;
-use iodyno_job::{BlockSize, Logs};
+use iodyno_job::{BlockSize, IOLOG_HEAD, Logs};
 use iodyno_load::{ClearedJob, Interval, IoRow};
 use iodyno_model::{Histogram, PerDirection, SplitLatency};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::agg_log::AggregateLog;
+use crate::context::{Usage, bail_usage};
 
 /// All kinds of logs.
 const KINDS: [LogKind; 6] = [
@@ -90,6 +92,20 @@ struct Gathered {
     bytes: u64,
     latency: Histogram,
     split: Option<SplitLatency>,
+}
+
+/// Refuses early a log of I/O (`write_iolog`) that could not be created, or is a job's file.
+pub(super) fn refuse_io_logs(script: &Script) -> Result<()> {
+    let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs);
+    for log in jobs().filter_map(|job| job.job.replay.write_iolog.as_deref()) {
+        inspect_log(Path::new(log), NameOrigin::User, IOLOG_HEAD)
+            .map_err(|error| Usage(format!("write_iolog: {error}")))?;
+        let is_log = |name: &String| absolute(name).ok() == absolute(log).ok();
+        if jobs().any(|job| job.job.files.paths.iter().any(is_log)) {
+            bail_usage!("write_iolog={log}: a job has it as its file");
+        }
+    }
+    Ok(())
 }
 
 impl LogFiles {

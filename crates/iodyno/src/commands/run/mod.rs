@@ -39,7 +39,7 @@ use crate::terminal;
 use eta::EtaLine;
 pub(crate) use face::Face;
 use idleness::Idleness;
-use logs::LogFiles;
+use logs::{LogFiles, refuse_io_logs};
 use output::Output;
 use status::Status;
 use trigger::Trigger;
@@ -83,6 +83,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
+    refuse_io_logs(&script)?;
     raise_file_limit();
     let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
