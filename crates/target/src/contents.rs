@@ -7,9 +7,10 @@
 use std::fmt;
 use std::os::fd::OwnedFd;
 
+use iodyno_model::Mark;
 use rustix::io::Errno;
 
-use crate::signatures;
+use crate::{signatures, stamp};
 
 /// Read size, bytes.
 const CHUNK: u64 = 64 << 10;
@@ -136,7 +137,7 @@ pub enum Lost {
 
 impl Lost {
     /// True if no signature identifies it.
-    pub(crate) fn is_unknown(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         match self {
             Self::Unknown { .. } => true,
             Self::OnPartition { lost, .. } => lost.is_unknown(),
@@ -166,12 +167,13 @@ impl fmt::Display for Lost {
 
 /// Returns the data that writing the device would destroy: signatures, and data without one in the
 /// sampled blocks. Empty if these hold zeros, a pattern, or test data as iodyno and fio write it by
-/// default: the content of a new, trimmed or benchmarked drive.
-pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<Lost> {
+/// default: the content of a new, trimmed or benchmarked drive; or one of `own_marks`.
+pub(crate) fn lost(device: &OwnedFd, size_bytes: u64, own_marks: &[Mark]) -> Vec<Lost> {
     let mut bytes = Bytes::of(device, size_bytes);
     let found = signatures::find(&mut bytes).into_iter();
     let mut lost: Vec<Lost> =
         found.map(|(name, offset)| Lost::Signature { name, offset }).collect();
+    let marks: Vec<Vec<u8>> = own_marks.iter().map(|mark| stamp::block(*mark)).collect();
     let mut unreadable = None;
     let (mut blocks, mut sampled, mut first) = (0, 0, None);
     for number in sampled_chunks(size_bytes) {
@@ -182,7 +184,7 @@ pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<Lost> {
         };
         for (block, offset) in chunk.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
             sampled += 1;
-            if !is_disposable(block, offset) {
+            if !is_disposable(block, offset) && !marks.iter().any(|mark| mark == block) {
                 blocks += 1;
                 first = first.or(Some(offset));
             }
@@ -258,7 +260,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(ALL as u64).unwrap();
         fill(&file);
-        lost(&file.into(), ALL as u64)
+        lost(&file.into(), ALL as u64, &[])
     }
 
     fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -321,6 +323,19 @@ mod tests {
     }
 
     #[test]
+    fn only_an_own_mark_is_disposable() {
+        let (own, other) = (Mark(1), Mark(2));
+        let with = |mark, own_marks: &[Mark]| {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(ALL as u64).unwrap();
+            file.write_all_at(&stamp::block(mark), 0).unwrap();
+            lost(&file.into(), ALL as u64, own_marks)
+        };
+        assert_eq!(with(own, &[other, own]), []);
+        assert!(matches!(with(own, &[other])[..], [Lost::Unknown { blocks: 1, .. }]));
+    }
+
+    #[test]
     fn a_number_equal_to_its_offset_is_not_a_stamp() {
         // The page size of some format, in the page at 4096.
         let page = |file: &File| file.write_all_at(&4096_u64.to_le_bytes(), 4096).unwrap();
@@ -366,6 +381,6 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4096).unwrap();
         // A device that claims to be longer than it is.
-        assert_eq!(lost(&file.into(), 8192), [Lost::Unreadable { offset: 0 }]);
+        assert_eq!(lost(&file.into(), 8192, &[]), [Lost::Unreadable { offset: 0 }]);
     }
 }

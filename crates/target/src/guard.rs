@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use iodyno_host::{Depth, Live, Source, snapshot};
-use iodyno_model::{BlockDevice, BlockKind, Host};
+use iodyno_model::{BlockDevice, BlockKind, Host, Mark};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -110,7 +110,7 @@ impl Target {
         let lost = match self {
             Self::Block(block) => {
                 let device = host.block(&block.name);
-                let lost = |device| lost_with_partitions(host, device, block);
+                let lost = |device| lost_with_partitions(host, device, block, &[]);
                 device
                     .map_or(Ok(Vec::new()), lost)
                     .map(|lost| lost.iter().map(Lost::to_string).collect())
@@ -135,11 +135,12 @@ fn lost_with_partitions(
     host: &Host,
     device: &BlockDevice,
     target: &BlockTarget,
+    own_marks: &[Mark],
 ) -> Result<Vec<Lost>, TargetError> {
     let on = |target: &BlockTarget| {
         let clearance = ReadClearance::of_block(target)?;
         let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
-        Ok::<_, TargetError>(contents::lost(&open, clearance.size_bytes()))
+        Ok::<_, TargetError>(contents::lost(&open, clearance.size_bytes(), own_marks))
     };
     let mut lost = on(target)?;
     let above = host.above(&device.name);
@@ -176,14 +177,7 @@ impl Guard<'_> {
         let name = target.name.as_str();
         let descriptor =
             rustix::fs::open(&target.path, flags, Mode::empty()).map_err(|errno| match errno {
-                Errno::BUSY => TargetError::InUse {
-                    name: name.into(),
-                    uses: vec![
-                        "the kernel or a process claims it (a pool that is \
-                                imported, or another iodyno)"
-                            .into(),
-                    ],
-                },
+                Errno::BUSY => TargetError::Claimed { name: name.into() },
                 Errno::ROFS | Errno::ACCESS if self.is_read_only(name) => read_only(name),
                 Errno::LOOP | Errno::NOENT => TargetError::gone(name, &target.path, errno),
                 errno => TargetError::of(name, "open it for writing", errno),
@@ -222,7 +216,7 @@ impl Guard<'_> {
         }
         let identity = Identity::of(self.source, &now, device);
         let names = |word: &str| identity.is_named_by(self.source, word);
-        let lost = lost_with_partitions(&now, device, target)?;
+        let lost = lost_with_partitions(&now, device, target, &self.permission.own_marks)?;
         let Some(word) = self.permission.allow_write.iter().find(|word| names(word)) else {
             let is_kernel_name =
                 |word: &&String| word.strip_prefix("/dev/").unwrap_or(word) == name;

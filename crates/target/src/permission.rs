@@ -1,5 +1,7 @@
 //! The user's permission to write.
 
+use iodyno_model::Mark;
+
 use crate::WriteClearance;
 
 /// The user's permission to write, as words.
@@ -23,13 +25,16 @@ pub struct Permission {
     /// Words of `--assume-unused`: the user knows that these are unused although that cannot be
     /// checked ([`crate::BlindSpot`]).
     pub assume_unused: Vec<String>,
+    /// Marks of this run or an earlier one ([`crate::stamp`]): a block with one is nobody's data.
+    pub own_marks: Vec<Mark>,
 }
 
 impl Permission {
     /// Returns all words, each once, for which `names` is true.
     pub(crate) fn naming(&self, names: impl Fn(&str) -> bool) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
-        let Self { allow_write, discard_data, discard_unmarked, assume_unused } = self;
+        let Self { allow_write, discard_data, discard_unmarked, assume_unused, own_marks: _ } =
+            self;
         for word in
             [allow_write, discard_data, discard_unmarked, assume_unused].into_iter().flatten()
         {
@@ -51,6 +56,7 @@ impl Permission {
             discard_data: only(&self.discard_data),
             discard_unmarked: only(&self.discard_unmarked),
             assume_unused: only(&self.assume_unused),
+            own_marks: self.own_marks.clone(),
         }
     }
 }

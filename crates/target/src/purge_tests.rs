@@ -211,7 +211,7 @@ fn everything_that_is_reached_is_cleared_and_held() {
     let error = purges[0].carry_out(&|_| ControlFlow::Continue(())).unwrap_err();
     assert!(error.to_string().contains("could not format it"), "{error}");
     let held = cleared(&[&first, &second], &both).unwrap_err();
-    assert!(matches!(held, TargetError::InUse { .. }), "{held}");
+    assert!(matches!(held, TargetError::Claimed { .. }), "{held}");
 }
 
 #[test]

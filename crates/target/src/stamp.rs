@@ -45,7 +45,8 @@ fn offsets(size_bytes: u64) -> Vec<u64> {
     if last == 0 { vec![0] } else { vec![0, last] }
 }
 
-fn block(mark: Mark) -> Vec<u8> {
+/// Content of a block with `mark`.
+pub(crate) fn block(mark: Mark) -> Vec<u8> {
     let mut block = format!("given up for iodyno layouts: {mark}\n").into_bytes();
     block.resize(BYTES as usize, 0);
     block

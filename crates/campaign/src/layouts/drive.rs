@@ -6,7 +6,7 @@ use iodyno_host::{Depth, Live, snapshot};
 use iodyno_layout::{Names, empty};
 use iodyno_model::{Built, Host, Mark};
 use iodyno_target::{
-    Permission, Target, TargetError, every_drive, is_stamped, lend, resolve, unstamp,
+    Lost, Permission, Target, TargetError, every_drive, is_stamped, lend, resolve, unstamp,
 };
 
 use super::program;
@@ -41,9 +41,10 @@ pub(super) fn discard(host: &Host, target: &Target) -> Result<(), CampaignError>
 }
 
 impl Drive<'_> {
-    /// Empties it, if it is there and its content is proven ours, by the mark of what was built on
-    /// it or by that of the drive itself. Its maker needs no mark: measurements may have
-    /// overwritten it.
+    /// Empties it, if it is there and its content is proven ours: by the mark of what was built on
+    /// it; or by that of the drive itself, if all else on it is nobody's data, as measurements
+    /// leave it. A mark at one end says nothing of the rest: somebody may have made a volume
+    /// without a header since. Its maker needs no proof.
     ///
     /// # Errors
     /// Why it cannot be emptied.
@@ -56,28 +57,34 @@ impl Drive<'_> {
             return Ok(Outcome::Gone);
         };
         let Some(mark) = self.mark else { return self.unproven(&host, &target) };
-        match drive_content(&target, mark)? {
+        let discard_unmarked = match drive_content(&target, mark)? {
             // Nobody opens it for writing before its mark is lost: udev would examine it on close,
             // and bring up again what the mark describes.
             DriveContent::Layout => {
                 let permission = Permission { discard_data: self.words(), ..self.permission() };
                 target.verify_for_writing(&host, &permission).map_err(CampaignError::Target)?;
+                // Verifying waits a moment for a process that only probes it, or so it seemed.
+                if !matches!(drive_content(&target, mark)?, DriveContent::Layout) {
+                    return self.give_back(witness);
+                }
                 let [discarding, wiping] = empty(&path_of(&target));
                 if takes_discards(&host, &target) {
                     output_of(&discarding, &[0])?;
                 }
                 output_of(&wiping, &[0])?;
-                self.empty(&host, &target, mark, false)?;
+                self.empty(&host, &target, mark, self.words(), false)?;
                 return Ok(Outcome::Emptied);
             }
             DriveContent::Another(what) => {
                 return Ok(Outcome::LeftAlone(format!("it holds {what} by now")));
             }
-            DriveContent::Stamp => {}
-            DriveContent::Nothing if witness == Witness::Maker => {}
+            DriveContent::Stamp | DriveContent::Nothing if witness == Witness::Maker => {
+                self.words()
+            }
+            DriveContent::Stamp => Vec::new(),
             DriveContent::Nothing => return self.unproven(&host, &target),
-        }
-        self.empty(&host, &target, mark, true)
+        };
+        self.empty(&host, &target, mark, discard_unmarked, true)
     }
 
     fn words(&self) -> Vec<String> {
@@ -99,23 +106,26 @@ impl Drive<'_> {
         if target.data_at_risk(host).is_empty() && self.mark.is_some() {
             return Ok(Outcome::Gone);
         }
-        let [discarding, wiping] = empty(&path_of(target));
-        let by_hand = if takes_discards(host, target) { discarding } else { wiping };
-        Ok(Outcome::Unproven { by_hand: by_hand.line() })
+        Ok(by_hand(host, target))
     }
 
     /// Removes the drive's own mark, after emptying it if `discards`. It has no signature: one
-    /// would be somebody else's.
+    /// would be somebody else's; nor other data, unless `discard_unmarked` names it.
     fn empty(
         &self,
         host: &Host,
         target: &Target,
         mark: Mark,
+        discard_unmarked: Vec<String>,
         discards: bool,
     ) -> Result<Outcome, CampaignError> {
-        let permission = Permission { discard_unmarked: self.words(), ..self.permission() };
+        let permission =
+            Permission { discard_unmarked, own_marks: vec![mark], ..self.permission() };
         let clearance = match target.clear_for_writing(host, &permission) {
             Ok(clearance) => clearance,
+            Err(TargetError::HoldsData { lost, .. }) if lost.iter().all(Lost::is_unknown) => {
+                return Ok(by_hand(host, target));
+            }
             Err(error @ TargetError::HoldsData { .. }) => {
                 return Ok(Outcome::LeftAlone(error.to_string()));
             }
@@ -132,6 +142,13 @@ impl Drive<'_> {
         unstamp(&clearance, mark).map_err(CampaignError::Target)?;
         Ok(Outcome::Emptied)
     }
+}
+
+/// Outcome for a drive whose content is not proven ours.
+fn by_hand(host: &Host, target: &Target) -> Outcome {
+    let [discarding, wiping] = empty(&path_of(target));
+    let by_hand = if takes_discards(host, target) { discarding } else { wiping };
+    Outcome::Unproven { by_hand: by_hand.line() }
 }
 
 /// Identification found on a drive.
@@ -170,11 +187,11 @@ fn drive_content(target: &Target, mark: Mark) -> Result<DriveContent, CampaignEr
     Ok(if is_ours { DriveContent::Layout } else { DriveContent::Another(kind) })
 }
 
-fn path_of(target: &Target) -> String {
+pub(super) fn path_of(target: &Target) -> String {
     format!("/dev/{}", target.name())
 }
 
-fn takes_discards(host: &Host, target: &Target) -> bool {
+pub(super) fn takes_discards(host: &Host, target: &Target) -> bool {
     let block = host.block(target.name());
     block.and_then(|block| block.queue.discard_max_bytes.value()).is_some_and(|most| most > 0)
 }
@@ -195,112 +212,11 @@ fn group_of(device: &str) -> Result<String, CampaignError> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::OpenOptions;
     use std::io::Read;
-    use std::os::unix::fs::FileExt;
     use std::process::{Command, Stdio};
 
+    use super::super::testing::{Disk, LABEL, MARK, MIB, noise, test_data};
     use super::*;
-
-    const MIB: usize = 1 << 20;
-    const MARK: Mark = Mark(0x9911_2233_4455_6677_8899_aabb_ccdd_eeff);
-    const LABEL: &str = "iodyno-99112";
-
-    /// A loop device over a file of its own; needs root.
-    struct Disk {
-        file: tempfile::NamedTempFile,
-        device: String,
-    }
-
-    impl Disk {
-        fn new() -> Self {
-            let file = tempfile::NamedTempFile::new().unwrap();
-            file.as_file().set_len(16 * MIB as u64).unwrap();
-            let path = file.path().to_str().unwrap().to_owned();
-            let said = output_of(&command("losetup", &["--find", "--show", &path]), &[0]).unwrap();
-            Self { file, device: said.trim().to_owned() }
-        }
-
-        /// Disk with these bytes at its beginning.
-        fn with(bytes: &[u8]) -> Self {
-            let disk = Self::new();
-            let device = OpenOptions::new().write(true).open(&disk.device).unwrap();
-            device.write_all_at(bytes, 0).unwrap();
-            device.sync_all().unwrap();
-            disk
-        }
-
-        fn with_ext4(uuid: &str, label: &str) -> Self {
-            let disk = Self::new();
-            let words = ["-q", "-F", "-U", uuid, "-L", label, &disk.device];
-            output_of(&command("mkfs.ext4", &words), &[0]).unwrap();
-            disk
-        }
-
-        /// Disk as left by a layout.
-        fn ours() -> Self {
-            Self::with_ext4(&MARK.uuid(), LABEL)
-        }
-
-        /// Adds a partition table (MBR) with one partition.
-        fn divided(self) -> Self {
-            let mut table = [0; 66];
-            table[4] = 0x83;
-            table[8..12].copy_from_slice(&2048_u32.to_le_bytes());
-            table[12..16].copy_from_slice(&8192_u32.to_le_bytes());
-            table[64..].copy_from_slice(&[0x55, 0xaa]);
-            let device = OpenOptions::new().write(true).open(&self.device).unwrap();
-            device.write_all_at(&table, 446).unwrap();
-            device.sync_all().unwrap();
-            self
-        }
-
-        /// Takes it as a layout does.
-        fn stamped(self) -> Self {
-            let (host, target) = self.resolved();
-            let words = vec![target.permission_word(&host).unwrap()];
-            let permission = Permission {
-                allow_write: words.clone(),
-                discard_data: words,
-                ..Permission::default()
-            };
-            iodyno_target::stamp(&target.clear_for_writing(&host, &permission).unwrap(), MARK)
-                .unwrap();
-            self
-        }
-
-        fn resolved(&self) -> (Host, Target) {
-            let host = snapshot(&Live::new(), Depth::Quick);
-            let target = resolve(&host, &self.device).unwrap().remove(0);
-            (host, target)
-        }
-
-        fn asked_back(&self, witness: Witness) -> Result<Outcome, CampaignError> {
-            let (host, target) = self.resolved();
-            let word = target.permission_word(&host).unwrap();
-            Drive { device: &self.device, word: &word, mark: Some(MARK) }.give_back(witness)
-        }
-
-        fn given_back_by(&self, witness: Witness) -> Outcome {
-            self.asked_back(witness).unwrap()
-        }
-
-        fn given_back(&self) -> Outcome {
-            self.given_back_by(Witness::Journal)
-        }
-
-        fn is_empty(&self) -> bool {
-            let mut bytes = vec![0; MIB];
-            self.file.as_file().read_exact_at(&mut bytes, 0).unwrap();
-            bytes.iter().all(|byte| *byte == 0)
-        }
-    }
-
-    impl Drop for Disk {
-        fn drop(&mut self) {
-            let _ = output_of(&command("losetup", &["--detach", &self.device]), &[0]);
-        }
-    }
 
     #[test]
     #[ignore = "needs root"]
@@ -309,9 +225,7 @@ mod tests {
         assert_eq!((ours.given_back(), ours.is_empty()), (Outcome::Emptied, true));
         // As left by a layout without a signature, with the mark at the end.
         let measured = Disk::new().stamped();
-        let device = OpenOptions::new().write(true).open(&measured.device).unwrap();
-        device.write_all_at(&b"written, and meant to be lost".repeat(1000), 0).unwrap();
-        drop(device);
+        measured.write(&test_data(2 * MIB), 0);
         assert_eq!((measured.given_back(), measured.is_empty()), (Outcome::Emptied, true));
         // The process that took it knows.
         let known = Disk::with(&b"written over everything".repeat(100));
@@ -350,6 +264,24 @@ mod tests {
 
     #[test]
     #[ignore = "needs root"]
+    fn a_volume_without_a_header_that_was_made_since_is_left_alone() {
+        // All but one of the marks overwritten, as by filling a new encrypted volume.
+        let most = noise(15 * MIB);
+        for offset in [0, MIB as u64] {
+            let since = Disk::new().stamped();
+            since.write(&most, offset);
+            let before = since.bytes();
+            let outcome = since.given_back();
+            assert!(
+                matches!(&outcome, Outcome::Unproven { by_hand } if by_hand.contains(&since.device)),
+                "{outcome:?}"
+            );
+            assert!(since.bytes() == before, "{offset}");
+        }
+    }
+
+    #[test]
+    #[ignore = "needs root"]
     fn own_drive_in_use_is_not_touched() {
         let used = Disk::ours();
         let open = std::fs::File::open(&used.device).unwrap();
@@ -358,7 +290,7 @@ mod tests {
         other.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let refused = used.asked_back(Witness::Journal);
         assert!(
-            matches!(&refused, Err(CampaignError::Target(why)) if why.is_held()),
+            matches!(&refused, Err(CampaignError::Target(TargetError::InUse { .. }))),
             "{refused:?}"
         );
         assert!(!used.is_empty());

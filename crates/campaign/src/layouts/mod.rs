@@ -4,6 +4,8 @@ mod drive;
 mod files;
 mod program;
 mod stack;
+#[cfg(test)]
+pub(crate) mod testing;
 mod undo;
 
 use std::collections::BTreeSet;

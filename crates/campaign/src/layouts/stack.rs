@@ -1,5 +1,7 @@
 //! A layout built on drives, while it is measured.
 
+use std::collections::BTreeSet;
+
 use iodyno_host::{Depth, snapshot};
 use iodyno_layout::{Layer, Layout, Names, Step, Top, build};
 use iodyno_model::{Built, Host, Mark};
@@ -40,11 +42,13 @@ pub(super) fn new_mark() -> Mark {
 /// Parts built so far, the lowest first, with their journal entries.
 pub(crate) struct Stack<'p> {
     plan: &'p LayoutPlan,
-    permission: &'p Permission,
+    permission: Permission,
     /// Target of the I/O.
     top: Top,
     run_id: String,
     built: Vec<(i64, Built)>,
+    /// Paths of the drives that were changed: only these are given back.
+    changed: BTreeSet<String>,
 }
 
 impl<'p> Stack<'p> {
@@ -55,11 +59,18 @@ impl<'p> Stack<'p> {
         tools: &mut Tools<'_>,
         run_id: &str,
         plan: &'p LayoutPlan,
-        permission: &'p Permission,
+        permission: &Permission,
     ) -> Result<Self, CampaignError> {
         let paths: Vec<String> = plan.drives.iter().map(|name| format!("/dev/{name}")).collect();
         let (steps, top) = build(&plan.layout, &paths, &plan.names)?;
-        let mut stack = Self { plan, permission, top, run_id: run_id.into(), built: Vec::new() };
+        let mut stack = Self {
+            plan,
+            permission: Permission { own_marks: vec![plan.names.mark], ..permission.clone() },
+            top,
+            run_id: run_id.into(),
+            built: Vec::new(),
+            changed: BTreeSet::new(),
+        };
         match stack.take_all(tools, &steps) {
             Ok(()) => Ok(stack),
             Err(error) => {
@@ -82,19 +93,25 @@ impl<'p> Stack<'p> {
         if let Some(first) = first {
             self.begin_step(tools, first)?;
         }
-        lend(lent, &host, self.permission, || {
-            targets.iter().try_for_each(|target| drive::discard(&host, target))
+        lend(lent, &host, &self.permission, || {
+            let mut discardable = targets.iter().filter(|one| drive::takes_discards(&host, one));
+            discardable.try_for_each(|target| {
+                self.changed.insert(drive::path_of(target));
+                drive::discard(&host, target)
+            })
         })??;
         let marked = self.cleared(&host, &targets)?;
         // Arrays, groups and file systems identify the drive themselves; its own mark would be data
         // on what is built.
         if matches!(self.plan.layout.layers.first(), None | Some(Layer::Crypt(_))) {
-            for (_, clearance) in &marked {
+            for (target, clearance) in &marked {
+                self.changed.insert(drive::path_of(target));
                 stamp(clearance, self.plan.names.mark)?;
             }
         }
         if let Some(step) = first {
-            lend(marked, &host, self.permission, || {
+            lend(marked, &host, &self.permission, || {
+                self.changed.extend(targets.iter().map(drive::path_of));
                 program::run(&step.command, step.fine, tools.interrupted).map(drop)
             })??;
         }
@@ -111,7 +128,7 @@ impl<'p> Stack<'p> {
         targets: &'t [Target],
     ) -> Result<Vec<(&'t Target, WriteClearance)>, CampaignError> {
         let clear = |target: &'t Target| {
-            let cleared = target.clear_for_writing(host, self.permission)?;
+            let cleared = target.clear_for_writing(host, &self.permission)?;
             Ok((target, cleared))
         };
         targets.iter().map(clear).collect()
@@ -162,6 +179,13 @@ impl<'p> Stack<'p> {
     /// taken down is named by the error, and stays in the journal.
     pub(crate) fn take_down(mut self, tools: &mut Tools<'_>) -> Result<(), CampaignError> {
         while let Some((ordinal, built)) = self.built.pop() {
+            if let Built::Drive { device, .. } = &built
+                && !self.changed.contains(device)
+            {
+                // Refused before anything was done to it: what it holds is not ours.
+                tools.store.journal_mark_undone(&self.run_id, ordinal)?;
+                continue;
+            }
             let outcome = match undo(&built, Witness::Maker) {
                 Ok(outcome) => outcome,
                 Err(why) => {
@@ -181,5 +205,57 @@ impl<'p> Stack<'p> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use iodyno_host::Live;
+    use iodyno_judge::ClaimBook;
+    use iodyno_load::SimulatedGenerator;
+    use iodyno_model::Run;
+    use iodyno_store::Store;
+
+    use super::super::testing::{Disk, MIB, noise};
+    use super::*;
+    use crate::watch::Silent;
+
+    const RUN: &str = "0001";
+
+    #[test]
+    #[ignore = "needs root"]
+    fn drives_that_were_not_changed_yet_are_not_emptied() {
+        let disks = [Disk::with(&noise(MIB)), Disk::with(&noise(MIB))];
+        let before = disks.each_ref().map(Disk::bytes);
+        let resolved = disks.each_ref().map(Disk::resolved);
+        let words = resolved.iter().filter_map(|(host, target)| target.permission_word(host));
+        let words: Vec<String> = words.collect();
+        let drives = resolved.iter().map(|(_, target)| target.name().to_owned()).collect();
+        let layout = iodyno_layout::parse("md0").unwrap();
+        let plan = LayoutPlan { layout, drives, names: new_names(&resolved[1].0) };
+        let permission =
+            Permission { allow_write: words.clone(), discard_data: words, ..Permission::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        let mut store = Store::open(&path).unwrap();
+        store.create_run(&Run::new(RUN, 0)).unwrap();
+        // The first drive is in the journal, the second cannot be noted any more.
+        let trigger = "CREATE TRIGGER full BEFORE INSERT ON journal WHEN NEW.ordinal = 1
+                       BEGIN SELECT RAISE(ABORT, 'full'); END";
+        rusqlite::Connection::open(&path).unwrap().execute_batch(trigger).unwrap();
+        let mut tools = Tools {
+            source: &Live::new(),
+            generator: &mut SimulatedGenerator::new(1),
+            claims: &ClaimBook::builtin(),
+            store: &mut store,
+            watcher: &mut Silent,
+            interrupted: &AtomicBool::new(false),
+        };
+        let built = Stack::build(&mut tools, RUN, &plan, &permission).map(drop);
+        assert!(matches!(&built, Err(CampaignError::Store(_))), "{built:?}");
+        assert!(disks.each_ref().map(Disk::bytes) == before);
+        assert_eq!(store.journal_pending(Some(RUN)).unwrap(), []);
     }
 }

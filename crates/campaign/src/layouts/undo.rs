@@ -206,7 +206,8 @@ fn retry_while_busy<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result
 /// True if it may be open elsewhere. A failed program reports no errno.
 fn may_be_busy(why: &CampaignError) -> bool {
     match why {
-        CampaignError::Target(error) => error.is_held(),
+        // Not one that a process has open, or that is mounted: somebody's data may be on it then.
+        CampaignError::Target(error) => error.is_claimed(),
         CampaignError::Program { .. } => true,
         _ => false,
     }
@@ -223,9 +224,19 @@ pub(super) fn command(program: &'static str, arguments: &[&str]) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use iodyno_target::TargetError;
+
     use super::*;
 
     const MARK: Mark = Mark(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+
+    #[test]
+    fn a_user_who_can_be_seen_is_not_waited_for() {
+        let name = || "nvme0n1".to_owned();
+        let used = TargetError::InUse { name: name(), uses: vec!["open by dd (7)".into()] };
+        assert!(!may_be_busy(&CampaignError::Target(used)));
+        assert!(may_be_busy(&CampaignError::Target(TargetError::Claimed { name: name() })));
+    }
 
     #[test]
     fn array_is_ours_by_its_uuid_and_mark() {

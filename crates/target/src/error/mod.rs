@@ -152,6 +152,15 @@ pub enum TargetError {
         /// Each use, `nvme0n1p2: mounted at /`.
         uses: Vec<String>,
     },
+    /// The target is to be written, and opened exclusively by somebody who cannot be seen.
+    #[error(
+        "{name} is in use, not written: the kernel or a process claims it (a pool that is \
+         imported, or another iodyno)"
+    )]
+    Claimed {
+        /// The target.
+        name: String,
+    },
     /// The target is to be written but was not named for that.
     #[error("{name}: writing not allowed{}{}", match .typed {
         Some(typed) => format!("; {typed} is not accepted: such names change at boot"),
@@ -331,10 +340,11 @@ impl TargetError {
         )
     }
 
-    /// True if it is in use or held open.
-    pub fn is_held(&self) -> bool {
+    /// True if it is opened exclusively, by the kernel or a process that cannot be seen: also the
+    /// own device for a while, since the kernel closes the files of an io_uring late.
+    pub fn is_claimed(&self) -> bool {
         match self {
-            Self::InUse { .. } => true,
+            Self::Claimed { .. } => true,
             Self::Io { error, .. } => Errno::from_io_error(error) == Some(Errno::BUSY),
             _ => false,
         }

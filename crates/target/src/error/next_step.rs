@@ -50,7 +50,7 @@ impl TargetError {
             Self::Changed { .. } => "see dmesg for hotplug events, and repeat".into(),
             Self::NoSpace { .. } => "free some space, or name another directory".into(),
             Self::Interrupted { .. } => "run it again".into(),
-            Self::InUse { .. } => "unmount it or stop its users; no option overrides it".into(),
+            Self::InUse { .. } | Self::Claimed { .. } => "unmount it or stop its users; no option overrides it".into(),
             Self::NotAllowed { word: Some(word), lost, .. } => {
                 let word = shell_word(word);
                 let discard =

@@ -147,6 +147,8 @@ fn measure_all(
     allowed: &Allowed,
 ) -> (Vec<(usize, RunRecord)>, u8) {
     let mut measured = Vec::new();
+    // Drives that hold data of this command at most.
+    let mut ours: BTreeSet<&str> = BTreeSet::new();
     let mut status = 0;
     for (n, trial) in trials.iter().enumerate() {
         let workload = match &trial.workload {
@@ -166,9 +168,10 @@ fn measure_all(
             names: trial.names.clone(),
         };
         let name = trial.run_name(name);
-        let permission = allowed.of(&trial.drives);
+        let permission = allowed.of(&trial.drives, &ours);
         let ends = match measured_on(context, arguments, setup, workload, plan, &name, permission) {
             Ok(record) => {
+                ours.extend(trial.drives.iter().map(String::as_str));
                 let ended = record.run.state;
                 measured.push((n, record));
                 if matches!(ended, RunState::Failed | RunState::Interrupted) {
@@ -235,15 +238,17 @@ impl Allowed {
         Ok(Self(cleared.iter().map(of).collect()))
     }
 
-    /// Permission for these drives. Data of earlier trials may be lost: a drive may still show it
-    /// after its blocks were discarded. Such data bears no signature; a signature means that
-    /// someone else wrote between two trials.
-    fn of(&self, drives: &[String]) -> Permission {
+    /// Permission for these drives. Data of earlier trials on those in `ours` may be lost: a drive
+    /// may still show it after its blocks were discarded. Such data bears no signature; a signature
+    /// means that someone else wrote between two trials.
+    fn of(&self, drives: &[String], ours: &BTreeSet<&str>) -> Permission {
         let mut all = Permission::default();
-        for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
+        for (name, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
             all.allow_write.extend(own.allow_write.iter().cloned());
             all.discard_data.extend(own.discard_data.iter().cloned());
-            all.discard_unmarked.extend(own.allow_write.iter().cloned());
+            if ours.contains(name.as_str()) {
+                all.discard_unmarked.extend(own.allow_write.iter().cloned());
+            }
             all.assume_unused.extend(own.assume_unused.iter().cloned());
         }
         all
