@@ -206,7 +206,8 @@ fn exact_size(bytes: u64) -> String {
     }
 }
 
-/// True if a typed size, in bytes or with a binary unit, is `bytes` rounded to the typed digits.
+/// True if a typed size, in bytes or with a binary unit, is `bytes` rounded to the typed digits; if
+/// these are two at least: a single one, or a zero, fits too many devices.
 fn is_size(typed: &str, bytes: u64) -> bool {
     let typed = typed.trim_end_matches(['B', 'b', 'i']);
     let last = typed.chars().last().map(|last| last.to_ascii_uppercase());
@@ -223,7 +224,10 @@ fn is_size(typed: &str, bytes: u64) -> bool {
     let scale = 10_u128.pow(u32::try_from(decimals.len()).expect("at most 3"));
     let unit_bytes = 1_u128 << shift;
     let rounded = (u128::from(bytes) * scale + unit_bytes / 2) / unit_bytes;
+    let is_exact = rounded * unit_bytes == u128::from(bytes) * scale;
     format!("{whole}{decimals}").parse() == Ok(rounded)
+        && rounded > 0
+        && (rounded >= 10 || is_exact)
 }
 
 /// Returns `ng0n1` of `nvme0n1`; `None` for a partition and anything else.

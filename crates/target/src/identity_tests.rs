@@ -165,15 +165,33 @@ fn sizes_are_exact_or_rounded_to_what_was_typed() {
     assert_eq!(exact_size(4096 * 3 + 512), "12800");
     assert_eq!(exact_size(0), "0");
     let bytes = 1_000_204_886_016;
-    for typed in ["1000204886016", "976762584K", "931.5G", "932G", "932GiB", "932g", "0.9T", "1T"] {
+    for typed in ["1000204886016", "976762584K", "931.5G", "932G", "932GiB", "932g", "0.91T"] {
         assert!(is_size(typed, bytes), "{typed}");
     }
-    let wrong = ["1000204886017", "931G", "931.6G", "0.8T", "", "G", ".", ".9T", "0.9.1T", "-1T"];
+    let wrong = [
+        "1000204886017",
+        "931G",
+        "931.6G",
+        "0.92T",
+        "0.9T",
+        "1T",
+        "0.0P",
+        "0P",
+        "",
+        "G",
+        ".",
+        ".9T",
+        "0.9.1T",
+        "-1T",
+    ];
     for typed in
         wrong.into_iter().chain(["1e3G", "0.90000T", "99999999999999999999999999999999999999999T"])
     {
         assert!(!is_size(typed, bytes), "{typed}");
     }
+    // One digit suffices for what it says exactly.
+    assert!(is_size("1T", 1 << 40) && is_size("0.5T", 1 << 39) && is_size("8G", 8 << 30));
+    assert!(!is_size("1T", (1 << 40) + 4096) && !is_size("0G", 0) && !is_size("0P", 64 << 20));
 }
 
 #[test]

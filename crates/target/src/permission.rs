@@ -11,8 +11,8 @@ use crate::WriteClearance;
 /// `nvme.…`, `uuid.…`, `naa.…`) or its name in /dev/disk/by-id; a device-mapper device or md array
 /// by its UUID; a device without any of these (loop, zram, dm, md, memory, a virtual disk without a
 /// serial number) by `NAME:SIZE`, the size in bytes or with a unit (`md0:3.6T`, binary, rounded to
-/// the given digits); a partition by its PARTUUID or a word of its disk and `-partN`. A path names
-/// a file.
+/// the given digits, at least two unless exact); a partition by its PARTUUID or a word of its disk
+/// and `-partN`. A path names a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permission {
     /// Words of `--allow-write`: these targets may be written.
