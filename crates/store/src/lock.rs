@@ -30,7 +30,9 @@ pub enum Liveness {
     Alive,
     /// No process works on it.
     Ended,
-    /// Not known: begun by an earlier version or without a lock, or the lock cannot be checked.
+    /// Not known: begun by an earlier version or without a lock, or the lock cannot be checked. Its
+    /// file may be missing because the store is a copy, or is seen under another path, as in a
+    /// container that has the store's file alone.
     Unknown,
 }
 
@@ -88,7 +90,12 @@ impl Locks {
         }
     }
 
-    /// Releases the lock of a run, if it is ours, and removes its file.
+    /// Releases the lock of a run, if it is ours. Its file stays, as proof that nobody works on it.
+    pub(crate) fn unlock(&mut self, run_id: &str) {
+        self.held.remove(run_id);
+    }
+
+    /// Releases the lock of a run that has ended, if it is ours, and removes its file.
     pub(crate) fn release(&mut self, run_id: &str) {
         if let Some(Some(held)) = self.held.remove(run_id)
             && let Ok(path) = self.file(run_id)
@@ -120,7 +127,6 @@ impl Locks {
         match file.and_then(|file| is_locked(&file)) {
             Ok(true) => Liveness::Alive,
             Ok(false) => Liveness::Ended,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Liveness::Ended,
             Err(_) => Liveness::Unknown,
         }
     }
@@ -198,12 +204,15 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         let (mut one, mut other) = (Locks::of(&path), Locks::of(&link));
-        assert_eq!(other.liveness(RUN, LOCKED), Liveness::Ended);
+        assert_eq!(other.liveness(RUN, LOCKED), Liveness::Unknown, "as of a copied store");
         assert!(one.take(RUN).unwrap() && !other.take(RUN).unwrap());
         assert_eq!(other.liveness(RUN, LOCKED), Liveness::Alive);
         assert_eq!((one.owner(RUN), other.owner(RUN)), (LOCKED, UNLOCKED));
-        one.release(RUN);
+        one.unlock(RUN);
         assert_eq!(other.liveness(RUN, LOCKED), Liveness::Ended);
+        assert!(one.take(RUN).unwrap());
+        one.release(RUN);
+        assert_eq!(other.liveness(RUN, LOCKED), Liveness::Unknown);
         assert_eq!(std::fs::read_dir(one.folder.as_ref().unwrap()).unwrap().count(), 0);
         assert!(other.take(RUN).unwrap());
         // As after a kill: the file exists, unlocked.

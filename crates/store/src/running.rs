@@ -21,7 +21,7 @@ impl Store {
         }
         let reopened = self.mark_running(run_id);
         if reopened.is_err() {
-            self.locks.release(run_id);
+            self.locks.unlock(run_id);
         }
         reopened
     }
@@ -51,7 +51,11 @@ impl Store {
 
     /// Releases a run held by [`Self::hold`].
     pub fn release_lock(&mut self, run_id: &str) {
-        self.locks.release(run_id);
+        // That of a killed run is still needed.
+        match self.state_and_owner(run_id) {
+            Ok((state, _)) if state != state_name(RunState::Running) => self.locks.release(run_id),
+            _ => self.locks.unlock(run_id),
+        }
     }
 
     /// Marks a run as ended on the user's word, where nothing else can tell.
@@ -81,16 +85,19 @@ impl Store {
 
     /// Checks whether a process works on the run with this full id.
     fn liveness(&self, run_id: &str) -> Result<Liveness, StoreError> {
-        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let (state, owner) = self.state_and_owner(run_id)?;
+        Ok(match state == state_name(RunState::Running) {
+            true => self.locks.liveness(run_id, &owner),
+            false => Liveness::Ended,
+        })
+    }
+    fn state_and_owner(&self, run_id: &str) -> Result<(String, String), StoreError> {
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let row = self
             .connection
             .query_row("SELECT state, owner_boot_id FROM run WHERE id = ?1", [run_id], read)
             .optional()
             .map_err(|error| self.explain(error))?;
-        let (state, owner) = row.ok_or_else(|| StoreError::NoSuchRun(run_id.into()))?;
-        Ok(match state == state_name(RunState::Running) {
-            true => self.locks.liveness(run_id, &owner),
-            false => Liveness::Ended,
-        })
+        row.ok_or_else(|| StoreError::NoSuchRun(run_id.into()))
     }
 }

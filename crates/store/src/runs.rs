@@ -153,7 +153,8 @@ impl Store {
                 params![run.id, run.name, state_name(run.state), FORMAT, body],
             )
         })?;
-        if run.state != RunState::Running {
+        // In a file that could not be written it is still running.
+        if run.state != RunState::Running && self.aside.is_none() {
             self.locks.release(&run.id);
         }
         Ok(())

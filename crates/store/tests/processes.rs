@@ -112,6 +112,46 @@ fn open_read_only(path: &Path) {
     say(&found.name);
 }
 
+/// As in a container that has the store's file alone, or a copy of it.
+#[test]
+fn without_the_lock_files_a_run_may_be_running() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let mut live = Store::open(&path).unwrap();
+    let run = run("live", 1);
+    live.create_run(&run).unwrap();
+    let entry = JournalEntry::ScratchFile { path: "/a".into(), identity: None };
+    live.journal_add(&run.id, &entry).unwrap();
+    let elsewhere = tempfile::tempdir_in(folder.path()).unwrap();
+    let other_path = elsewhere.path().join("store.sqlite");
+    std::fs::hard_link(&path, &other_path).unwrap();
+    let mut other = Store::open(&other_path).unwrap();
+    let pending = other.journal_pending(None).unwrap();
+    assert!(pending.len() == 1 && pending[0].may_be_running, "{pending:?}");
+    assert!(matches!(other.reopen_run(&run.id), Err(StoreError::MayBeRunning(_))));
+    assert!(matches!(other.remove(&run.id), Err(StoreError::MayBeRunning(_))));
+    // The user knows better.
+    other.mark_ended(&run.id).unwrap();
+    assert!(!other.journal_pending(None).unwrap()[0].may_be_running);
+}
+
+/// Undoing a killed run's changes leaves it resumable.
+#[test]
+fn a_killed_run_stays_ended_after_it_was_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let run = run("killed", 1);
+    store.create_run(&run).unwrap();
+    // As its process ends.
+    drop(store);
+    let mut store = Store::open(&path).unwrap();
+    store.hold(&run.id).unwrap();
+    store.release_lock(&run.id);
+    store.refuse_running(&run.id).unwrap();
+    store.reopen_run(&run.id).unwrap();
+}
+
 #[test]
 fn committed_data_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
