@@ -16,7 +16,7 @@ use crate::preparation::prepare;
 use crate::schedule::{Explain, Steps};
 use crate::scripts::run_script;
 use crate::settings;
-use crate::targets::{NamedTargets, Scratches};
+use crate::targets::{NamedTargets, Scratches, Targets};
 use crate::tools::{Options, Tools, now_ns};
 use crate::undo::clean_up;
 use crate::watch::Event;
@@ -129,7 +129,17 @@ impl ActiveRun<'_> {
         run: &mut Run,
         host: &Host,
     ) -> Result<(), CampaignError> {
-        let Self { work, .. } = *self;
+        let Self { work, options, .. } = *self;
+        if !work.settings.is_empty() {
+            // A target that is refused has no other scheduler for a moment either.
+            let is_new = options.resumed.is_none();
+            let all_words = work.preparation.is_none() && !options.standing;
+            for script in work.scripts() {
+                let first = script.phases.first().filter(|_| is_new);
+                Targets::verify(tools, host, script, &options.permission, all_words, first)
+                    .map_err(|error| error.placed(script))?;
+            }
+        }
         let mut applied = settings::apply(tools, &work.settings, work.scripts(), host, &run.id)?;
         // Measure against the host as it is with the settings applied.
         let set_host = (!applied.conditions.is_empty())

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::common::{Loop, World, printed, says, status, text};
+use crate::common::{Loop, World, printed, says, status, text, tool};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -97,6 +97,20 @@ fn what_cannot_be_set_is_refused_before_anything_is_measured() {
     );
     assert_eq!(requests(&disk), before);
     assert_eq!(world.run(&["show", "last"]).status.code(), Some(2), "it is no run");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn nothing_is_set_for_a_target_that_is_refused() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 4 * MIB);
+    tool("mkfs.ext4", &["-q", "-F", &disk.device]);
+    // Would be an error of its own, had it been tried.
+    let plan = plan(&world, "[settings]\nscheduler = \"wish\"", 1);
+    let writing = std::fs::read_to_string(&plan).unwrap().replace("randread", "randwrite");
+    std::fs::write(&plan, writing).unwrap();
+    let on = ["sweep", &plan, "--target", &disk.device, "--allow-write", &disk.word()];
+    says(&world.run(&on), 2, "holds unused data");
 }
 
 #[test]

@@ -50,11 +50,32 @@ pub struct SettingChange {
     pub before: String,
     /// Value set.
     pub value: String,
-    /// Another file that the kernel changes with it, and its content before.
+    /// Another file that the kernel resets with it, and its content before, in rows of earlier
+    /// versions.
+    #[serde(default)]
     pub with_it: Option<(String, String)>,
+    /// Files that the kernel resets with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resets: Vec<Reset>,
     /// Boot id at the time of the change; settings do not survive a boot.
     #[serde(default)]
     pub boot_id: Option<String>,
+    /// Identity of the disk, whose kernel name another one may have later; absent in rows of earlier
+    /// versions, for CPUs, and where the kernel has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+}
+
+/// A file that the kernel resets when another setting is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reset {
+    /// Path in sysfs.
+    pub path: String,
+    /// Value before the change.
+    pub before: String,
+    /// Value that the kernel made of it; `None`: the file is gone with the change, or iodyno was
+    /// killed before it read the value.
+    pub after: Option<String>,
 }
 
 /// Journal row as stored.
@@ -101,6 +122,23 @@ impl Store {
             .map_err(|error| self.explain(error))
     }
 
+    /// Replaces a change about to be made by what was made of it.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn journal_update(
+        &mut self,
+        run_id: &str,
+        ordinal: i64,
+        entry: &JournalEntry,
+    ) -> Result<(), StoreError> {
+        let body = self.row_of_this_host(entry)?;
+        self.execute(
+            "UPDATE journal SET body = ?3 WHERE run_id = ?1 AND ordinal = ?2",
+            params![run_id, ordinal, body],
+        )
+    }
+
     /// Marks a change as undone.
     ///
     /// # Errors
@@ -122,11 +160,7 @@ impl Store {
         for Pending { run_id, ordinal, entry, .. } in self.journal_pending(Some(run_id))? {
             // Unreadable entries stay as they are.
             let Ok(entry) = entry else { continue };
-            let body = self.row_of_this_host(&entry)?;
-            self.execute(
-                "UPDATE journal SET body = ?3 WHERE run_id = ?1 AND ordinal = ?2",
-                params![run_id, ordinal, body],
-            )?;
+            self.journal_update(&run_id, ordinal, &entry)?;
         }
         Ok(())
     }
@@ -142,6 +176,29 @@ impl Store {
     /// # Errors
     /// If the store cannot be read.
     pub fn journal_pending(&self, run_id: Option<&str>) -> Result<Vec<Pending>, StoreError> {
+        let rows = self.not_undone(run_id)?.into_iter();
+        let ended = rows.filter(|(liveness, _)| *liveness != Liveness::Alive);
+        Ok(ended.map(|(_, pending)| pending).collect())
+    }
+
+    /// Returns the id of a run other than `run_id` on this host that made a change for which `is_it`
+    /// holds and has not undone it, whether a process works on it or not.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn journal_other_run(
+        &self,
+        run_id: &str,
+        is_it: impl Fn(&JournalEntry) -> bool,
+    ) -> Result<Option<String>, StoreError> {
+        let rows = self.not_undone(None)?.into_iter().map(|(_, pending)| pending);
+        let mut others = rows.filter(|one| one.run_id != run_id && one.elsewhere.is_none());
+        let other = others.find(|one| one.entry.as_ref().is_ok_and(&is_it));
+        Ok(other.map(|one| one.run_id))
+    }
+
+    /// Returns all changes not undone, newest first, and whether their runs are in progress.
+    fn not_undone(&self, run_id: Option<&str>) -> Result<Vec<(Liveness, Pending)>, StoreError> {
         let mut statement = self
             .connection
             .prepare(
@@ -168,9 +225,6 @@ impl Store {
                 Some((run, liveness)) if *run == run_id => *liveness,
                 _ => last_checked.insert((run_id.clone(), self.locks.liveness(&run_id, &owner))).1,
             };
-            if liveness == Liveness::Alive {
-                continue;
-            }
             let may_be_running = liveness == Liveness::Unknown;
             let row: Result<Row<JournalEntry>, String> =
                 body.and_then(|body| serde_json::from_str(&body).map_err(|why| why.to_string()));
@@ -179,7 +233,8 @@ impl Store {
                 Err(why) => (None, Err(why)),
             };
             let elsewhere = host.filter(|host| host.is_other_than(&this)).map(|host| host.name);
-            pending.push(Pending { run_id, ordinal, entry, may_be_running, elsewhere });
+            let one = Pending { run_id, ordinal, entry, may_be_running, elsewhere };
+            pending.push((liveness, one));
         }
         Ok(pending)
     }

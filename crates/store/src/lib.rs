@@ -19,7 +19,7 @@ mod store_file;
 
 pub use error::StoreError;
 pub use host_identity::host_ids;
-pub use journal::{JournalEntry, Pending, SettingChange, WriteCacheChange};
+pub use journal::{JournalEntry, Pending, Reset, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
 pub use open::{Store, default_path, volatile_path};
 pub use runs::new_id;

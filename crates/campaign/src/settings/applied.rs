@@ -52,7 +52,7 @@ impl Applied {
         wanted: &Wanted,
         at_first: Option<String>,
     ) -> Result<(), CampaignError> {
-        let Wanted { path, value, with_it } = wanted;
+        let Wanted { path, value } = wanted;
         let refused = |error: io::Error| {
             let choice = self.sysfs.choice(path);
             let choice = choice.map_or(String::new(), |choice| format!("; it takes {choice}"));
@@ -69,22 +69,40 @@ impl Applied {
             before: at_first.unwrap_or_else(|| before.clone()),
             value: value.clone(),
         };
-        if before != *value {
-            let with_it = with_it.as_ref().map(|path| Ok((path.clone(), self.sysfs.value(path)?)));
-            let change = SettingChange {
-                path: path.clone(),
-                before: before.clone(),
-                value: value.clone(),
-                with_it: with_it.transpose().map_err(refused)?,
-                boot_id: Some(boot_id()),
-            };
-            let ordinal = store.journal_add(run_id, &JournalEntry::Setting(change.clone()))?;
-            self.changed.push((ordinal, change));
+        let mut change = SettingChange {
+            path: path.clone(),
+            before: before.clone(),
+            value: value.clone(),
+            with_it: None,
+            resets: self.sysfs.reset_with(path),
+            boot_id: Some(boot_id()),
+            disk: self.sysfs.disk_of(path),
+        };
+        let ordinal = match before == *value {
+            true => None,
+            false => Some(store.journal_add(run_id, &JournalEntry::Setting(change.clone()))?),
+        };
+        // After it is in the journal: of two runs at the same moment at least one sees the other.
+        let shared = set_by_another(store, run_id, path)?;
+        let is_before = self.sysfs.value(path).is_ok_and(|now| now == before);
+        if shared.is_some() || !is_before {
+            ordinal.map_or(Ok(()), |ordinal| store.journal_mark_undone(run_id, ordinal))?;
+            let why = shared.unwrap_or_else(|| "it is being changed by others; repeat".into());
+            return Err(CampaignError::Setting(format!("{path} cannot be set to {value}: {why}")));
+        }
+        if let Some(ordinal) = ordinal {
+            self.changed.push((ordinal, change.clone()));
             self.sysfs.set(path, value).map_err(refused)?;
             let now = self.sysfs.value(path).map_err(refused)?;
+            // The kernel's own choice is our change, too.
+            change.value.clone_from(&now);
+            for reset in &mut change.resets {
+                reset.after = self.sysfs.value(&reset.path).ok();
+            }
+            self.changed.pop();
+            self.changed.push((ordinal, change.clone()));
+            store.journal_update(run_id, ordinal, &JournalEntry::Setting(change))?;
             if now != *value {
-                // The kernel's own choice is our change, too.
-                self.sysfs.set(path, &before).map_err(refused)?;
                 let what = format!("{path} cannot be set to {value}: the kernel made {now} of it");
                 return Err(CampaignError::Setting(what));
             }
@@ -142,6 +160,29 @@ impl Applied {
         }
         Ok(warnings)
     }
+}
+
+/// Why a setting cannot be changed if another run has changed one of the same device or CPU and not
+/// restored it: each would restore what the other set.
+fn set_by_another(
+    store: &Store,
+    run_id: &str,
+    path: &str,
+) -> Result<Option<String>, CampaignError> {
+    let (folder, boot) = (path.rsplit_once('/').map(|(folder, _)| folder), boot_id());
+    let other = store.journal_other_run(run_id, |entry| match entry {
+        JournalEntry::Setting(change) => {
+            change.boot_id.as_ref() == Some(&boot)
+                && change.path.rsplit_once('/').map(|(folder, _)| folder) == folder
+        }
+        _ => false,
+    })?;
+    let why = |other| {
+        format!(
+            "run {other} has set it and not restored it yet: wait for its end, or after a kill: iodyno clean-up {other}"
+        )
+    };
+    Ok(other.map(why))
 }
 
 /// Path with `cpu*` for the CPU number: hundreds of equal CPUs are reported once.

@@ -29,8 +29,6 @@ pub(crate) struct Wanted {
     /// Path in sysfs, `/sys/block/nvme0n1/queue/scheduler`.
     path: String,
     value: String,
-    /// File that the kernel resets when this one is written, to be restored with it.
-    with_it: Option<String>,
 }
 
 impl Settings {
@@ -103,15 +101,11 @@ impl Settings {
             for queue in iodyno_host::queue_owners(source, &disk.name) {
                 let file = |name: &str| format!("/sys/block/{queue}/queue/{name}");
                 if let Some(scheduler) = &self.scheduler {
-                    wanted.push(Wanted {
-                        path: file("scheduler"),
-                        value: scheduler.clone(),
-                        with_it: Some(file("nr_requests")),
-                    });
+                    wanted.push(Wanted { path: file("scheduler"), value: scheduler.clone() });
                 }
                 if let Some(requests) = self.nr_requests {
                     let (path, value) = (file("nr_requests"), requests.to_string());
-                    wanted.push(Wanted { path, value, with_it: None });
+                    wanted.push(Wanted { path, value });
                 }
             }
         }
@@ -122,7 +116,6 @@ impl Settings {
             wanted.extend(online.iter().map(|cpu| Wanted {
                 path: format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
                 value: governor.clone(),
-                with_it: None,
             }));
         }
         Ok(wanted)

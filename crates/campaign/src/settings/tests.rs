@@ -51,7 +51,11 @@ impl Machine {
     }
 
     fn apply(&mut self, wanted: &[Wanted]) -> Result<Applied, CampaignError> {
-        Applied::new(Sysfs::at(self.folder.path()), &mut self.store, RUN, wanted)
+        self.apply_as(RUN, wanted)
+    }
+
+    fn apply_as(&mut self, run: &str, wanted: &[Wanted]) -> Result<Applied, CampaignError> {
+        Applied::new(Sysfs::at(self.folder.path()), &mut self.store, run, wanted)
     }
 
     fn pending(&self) -> usize {
@@ -64,12 +68,12 @@ fn governor(cpu: u32) -> String {
 }
 
 fn wanted(path: &str, value: &str) -> Wanted {
-    Wanted { path: path.into(), value: value.into(), with_it: None }
+    Wanted { path: path.into(), value: value.into() }
 }
 
 fn all() -> Vec<Wanted> {
     vec![
-        Wanted { with_it: Some(REQUESTS.into()), ..wanted(SCHEDULER, "none") },
+        wanted(SCHEDULER, "none"),
         wanted(REQUESTS, "64"),
         wanted(&governor(0), "performance"),
         wanted(&governor(1), "performance"),
@@ -122,6 +126,114 @@ fn settings_changed_by_others_are_left_alone() {
     assert_eq!(told.len(), 1, "a CPU that is gone needs nothing: {told:?}");
     assert!(told[0].contains("nr_requests was set by somebody else"), "{told:?}");
     assert_eq!((machine.read(&governor(0)), machine.pending()), ("powersave".into(), 0));
+    // It stays although the scheduler was restored, which resets it.
+    assert_eq!(
+        (machine.read(SCHEDULER), machine.read(REQUESTS)),
+        ("mq-deadline".into(), "128".into())
+    );
+}
+
+#[test]
+fn what_the_kernel_resets_with_a_scheduler_is_restored() {
+    let machine = Machine::new();
+    let tunable = |name: &str| format!("/sys/block/sda/queue/iosched/{name}");
+    machine.write(&tunable("read_expire"), "77");
+    machine.write("/sys/block/sda/queue/wbt_lat_usec", "75000");
+    let sysfs = Sysfs::at(machine.folder.path());
+    let mut resets = sysfs.reset_with(SCHEDULER);
+    let paths: Vec<&str> = resets.iter().map(|reset| &*reset.path).collect();
+    assert_eq!(paths, [REQUESTS, "/sys/block/sda/queue/wbt_lat_usec", &*tunable("read_expire")]);
+    assert_eq!(sysfs.reset_with(REQUESTS), []);
+    // As the kernel leaves it: the tunables are new ones after each change.
+    resets[0].after = Some("62".into());
+    let change = SettingChange {
+        path: SCHEDULER.into(),
+        before: "mq-deadline".into(),
+        value: "none".into(),
+        with_it: None,
+        resets,
+        boot_id: None,
+        disk: None,
+    };
+    for (now, then) in [("62", "256"), ("128", "128")] {
+        machine.write(SCHEDULER, "none");
+        machine.write(REQUESTS, now);
+        machine.write(&tunable("read_expire"), "500");
+        assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
+        assert_eq!(
+            (machine.read(REQUESTS), machine.read(&tunable("read_expire"))),
+            (then.into(), "77".into())
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_scheduler_of_the_kernel_comes_back_with_its_tunables() {
+    let disk = crate::layouts::testing::Disk::new();
+    let name = disk.device.trim_start_matches("/dev/");
+    let file = |name_of: &str| format!("/sys/block/{name}/queue/{name_of}");
+    let read = |name_of: &str| std::fs::read_to_string(file(name_of)).unwrap();
+    let state = || ["scheduler", "nr_requests", "iosched/read_expire"].map(read);
+    std::fs::write(file("scheduler"), "mq-deadline").unwrap();
+    std::fs::write(file("nr_requests"), "99").unwrap();
+    std::fs::write(file("iosched/read_expire"), "77").unwrap();
+    let before = state();
+    let mut store = Store::in_memory().unwrap();
+    store.create_run(&Run { state: RunState::Interrupted, ..Run::new(RUN, 0) }).unwrap();
+    let both = [wanted(&file("scheduler"), "none"), wanted(&file("nr_requests"), "32")];
+    let mut applied = Applied::new(Sysfs::default(), &mut store, RUN, &both).unwrap();
+    assert!(read("scheduler").contains("[none]") && read("nr_requests").trim() == "32");
+    assert_eq!(applied.restore_sysfs(&mut store, RUN).unwrap(), Vec::<String>::new());
+    assert_eq!(state(), before);
+    std::fs::write(file("scheduler"), "none").unwrap();
+}
+
+#[test]
+fn a_setting_of_another_run_is_not_changed() {
+    let mut machine = Machine::new();
+    let other = "0002";
+    let run = Run { state: RunState::Interrupted, name: "other".into(), ..Run::new(other, 0) };
+    machine.store.create_run(&run).unwrap();
+    let mut first = machine.apply(&[wanted(SCHEDULER, "none")]).unwrap();
+    // One of the same disk counts, since the kernel resets it with the scheduler; so does one that
+    // has the wanted value, which the other run takes back.
+    for one in [wanted(SCHEDULER, "kyber"), wanted(SCHEDULER, "none"), wanted(REQUESTS, "64")] {
+        let said = machine.apply_as(other, &[one]).unwrap_err().to_string();
+        assert!(
+            said.contains("run 0001 has set it") && said.contains("iodyno clean-up 0001"),
+            "{said}"
+        );
+        assert_eq!(
+            (machine.read(SCHEDULER), machine.read(REQUESTS)),
+            ("none".into(), "256".into())
+        );
+    }
+    assert_eq!(machine.store.journal_pending(Some(other)).unwrap(), []);
+    machine.apply_as(other, &[wanted(&governor(0), "performance")]).unwrap();
+    first.restore_sysfs(&mut machine.store, RUN).unwrap();
+    machine.apply_as(other, &[wanted(SCHEDULER, "kyber")]).unwrap();
+    assert_eq!(machine.read(SCHEDULER), "kyber");
+}
+
+#[test]
+fn another_disk_with_the_kernel_name_is_left_alone() {
+    let mut machine = Machine::new();
+    machine.write("/sys/block/sda/diskseq", "7\n");
+    drop(machine.apply(&[wanted(SCHEDULER, "none")]).unwrap());
+    let pending = machine.store.journal_pending(Some(RUN)).unwrap().remove(0);
+    let Ok(JournalEntry::Setting(mut change)) = pending.entry else { panic!() };
+    assert_eq!(change.disk.as_deref(), Some("diskseq 7"));
+    machine.write("/sys/block/sda/diskseq", "8\n");
+    let sysfs = Sysfs::at(machine.folder.path());
+    assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Gone);
+    assert_eq!(machine.read(SCHEDULER), "none");
+    // A row of an earlier version.
+    let mut row = serde_json::to_value(&change).unwrap();
+    row.as_object_mut().unwrap().retain(|key, _| !["disk", "resets"].contains(&key.as_str()));
+    change = serde_json::from_value(row).unwrap();
+    assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
+    assert_eq!(machine.read(SCHEDULER), "mq-deadline");
 }
 
 #[test]
@@ -162,7 +274,9 @@ fn tampered_journal_touches_nothing_else() {
             before: "before".into(),
             value: "set".into(),
             with_it: Some((path.into(), "before".into())),
+            resets: Vec::new(),
             boot_id: None,
+            disk: None,
         };
         assert!(restore(&sysfs, &change).is_err(), "{path}");
     }

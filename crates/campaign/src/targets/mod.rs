@@ -40,6 +40,9 @@ pub(crate) use written::Written;
 /// Unlimited size, bytes, for a file to be made whose job sets the size itself.
 const ENDLESS_BYTES: u64 = 1 << 60;
 
+/// A file's name, what the jobs need of it, and what is there.
+type SurveyedFile = (String, Requirements, Surveyed);
+
 /// All targets of the jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
@@ -70,6 +73,53 @@ impl Targets {
         all_words: bool,
         first: Option<&script::Phase>,
     ) -> Result<Self, CampaignError> {
+        let (mut targets, files) =
+            Self::checked(tools, host, script, permission, all_words, first)?;
+        for (name, wanted, surveyed) in files {
+            let held = lay_out(tools, host, &name, surveyed, permission).inspect_err(|_| {
+                // Nothing will run. The error that led here is reported; one of this would hide it.
+                let _ = targets.unlink_all();
+            })?;
+            if let (ClearedTarget::File(_, laid_out), true) = (&held, wanted.of_names) {
+                let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
+                let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
+                targets.hold([entry_key(&name)], ClearedTarget::Nothing(clearance));
+            }
+            // Hold a file only for jobs on its data: an open file is not gone when its name is.
+            if wanted.of_data {
+                targets.hold([name], held);
+            }
+        }
+        targets.prepared = targets.held.iter().map(|held| held.prepared(host)).collect();
+        targets.set_indices();
+        Ok(targets)
+    }
+
+    /// Verifies that nothing refuses the targets of `script`, as [`Self::of_script`] does before it
+    /// makes or writes anything.
+    ///
+    /// # Errors
+    /// A target cannot be cleared.
+    pub(crate) fn verify(
+        tools: &Tools<'_>,
+        host: &Host,
+        script: &Script,
+        permission: &Permission,
+        all_words: bool,
+        first: Option<&script::Phase>,
+    ) -> Result<(), CampaignError> {
+        Self::checked(tools, host, script, permission, all_words, first).map(drop)
+    }
+
+    /// Clears all devices of `script`, and looks at its files.
+    fn checked(
+        tools: &Tools<'_>,
+        host: &Host,
+        script: &Script,
+        permission: &Permission,
+        all_words: bool,
+        first: Option<&script::Phase>,
+    ) -> Result<(Self, Vec<SurveyedFile>), CampaignError> {
         feasible::check(host, script)?;
         let mut targets = Self::default();
         let mut wanted = wanted(script);
@@ -112,24 +162,8 @@ impl Targets {
         }
         let unlinking = jobs(script).filter(|job| job.job.files.unlink);
         targets.unlinking = unlinking.flat_map(|job| requirements::keys(&job.job)).collect();
-        for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
-            let held = lay_out(tools, host, &name, surveyed, permission).inspect_err(|_| {
-                // Nothing will run. The error that led here is reported; one of this would hide it.
-                let _ = targets.unlink_all();
-            })?;
-            if let (ClearedTarget::File(_, laid_out), true) = (&held, wanted.of_names) {
-                let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
-                let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
-                targets.hold([entry_key(&name)], ClearedTarget::Nothing(clearance));
-            }
-            // Hold a file only for jobs on its data: an open file is not gone when its name is.
-            if wanted.of_data {
-                targets.hold([name], held);
-            }
-        }
-        targets.prepared = targets.held.iter().map(|held| held.prepared(host)).collect();
-        targets.set_indices();
-        Ok(targets)
+        let files = files.into_iter().zip(surveyed);
+        Ok((targets, files.map(|((name, wanted), file)| (name, wanted, file)).collect()))
     }
 
     /// Alignment of direct I/O on a file or device, bytes; 0 if unsupported, `None` if not known
