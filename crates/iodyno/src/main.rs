@@ -34,14 +34,12 @@ use crate::context::{Context, Usage};
 const SOME_UNREADABLE: u8 = 4;
 
 fn main() -> ExitCode {
-    supervisor::supervised(run_command)
+    supervisor::supervised(run_command, has_leftovers)
 }
 
 /// Runs the command line and returns the exit status.
 fn run_command() -> u8 {
-    let matches = arguments::grouped(Arguments::command()).try_get_matches_from(command_line());
-    let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = parsed.unwrap_or_else(|error| arguments::brief(error).exit());
+    let arguments = parsed().unwrap_or_else(|error| arguments::brief(error).exit());
     let face = match arguments.command {
         Command::Fio(_) => Face::Fio,
         _ => Face::Iodyno,
@@ -90,6 +88,24 @@ fn run_command() -> u8 {
             face.status_of(&error)
         }
     }
+}
+
+/// True if the store of this command line lists changes that a killed run did not undo, or cannot be
+/// read.
+fn has_leftovers() -> bool {
+    let Ok(arguments) = parsed() else { return false };
+    let store = match Context::new(&arguments.global).existing_store() {
+        Ok(None) => return false,
+        Ok(Some(store)) => store,
+        Err(_) => return true,
+    };
+    let pending = store.journal_pending(None);
+    pending.is_ok_and(|all| all.iter().any(|one| one.elsewhere.is_none()))
+}
+
+fn parsed() -> Result<Arguments, clap::Error> {
+    let matches = arguments::grouped(Arguments::command()).try_get_matches_from(command_line())?;
+    Arguments::from_arg_matches(&matches)
 }
 
 /// Returns the words of the command line. After `run` and `fio`, iodyno's own options are moved to

@@ -1,9 +1,10 @@
 //! Tests `check` end to end, on simulated drives and on real files.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use crate::common::{World, json, printed, status, text, validate};
+use crate::common::{World, json, printed, status, text, validate, worker_of};
 
 #[test]
 fn a_simulated_drive_is_checked_stored_and_shown_again() {
@@ -190,6 +191,33 @@ fn after_a_kill_clean_up_removes_what_was_left() {
     assert_eq!(text(&again.stdout), "No leftovers found.\n");
     let document = json(&world.run(&["show", "last", "--json"]).stdout);
     assert_eq!(document["measurements"][0]["name"], "seq-read", "committed before the kill");
+}
+
+/// As the kernel does where memory is short.
+#[test]
+fn a_kill_of_the_worker_alone_names_what_undoes_its_changes() {
+    let world = World::new();
+    let (mut child, mut notes) = started(&world);
+    send(worker_of(child.id()), "KILL");
+    let ended = child.wait().unwrap();
+    let mut said = String::new();
+    notes.read_to_string(&mut said).unwrap();
+    assert_eq!(ended.signal(), Some(9), "{said}");
+    let told = "killed by signal 9 before it undid its changes; next: iodyno clean-up";
+    assert!(said.lines().any(|line| line.ends_with(told)), "{said}");
+    status(&world.run(&["clean-up"]), 0);
+    assert!(world.files("data").is_empty());
+
+    // Nothing is left to undo.
+    let file = world.sparse("file", 1 << 20).display().to_string();
+    let words = [&format!("--filename={file}"), "--name=a", "--time_based", "--runtime=1h"];
+    let mut command = world.command();
+    command.arg("run").args(words).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    send(worker_of(child.id()), "KILL");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(9));
+    assert!(!text(&output.stderr).contains("clean-up"), "{}", text(&output.stderr));
 }
 
 fn send(pid: u32, signal: &str) {

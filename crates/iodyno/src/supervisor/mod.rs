@@ -48,7 +48,8 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(300);
 const INTERRUPTED: u8 = 3;
 
 /// Runs `work`, which returns the exit status, under supervision. No thread may have been started.
-pub(crate) fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
+/// `has_leftovers` is asked once the worker was killed.
+pub(crate) fn supervised(work: impl FnOnce() -> u8, has_leftovers: fn() -> bool) -> ExitCode {
     let terminal = Terminal::of_errors();
     let outcome = UnixStream::pair().map_err(anyhow::Error::from).and_then(|(ours, theirs)| {
         match process::fork()? {
@@ -63,7 +64,7 @@ pub(crate) fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
             }
             Some(worker) => {
                 drop(theirs);
-                Supervisor::new(worker, ours, terminal)?.supervise()
+                Supervisor::new(worker, ours, terminal, has_leftovers)?.supervise()
             }
         }
     });
@@ -103,10 +104,17 @@ struct Supervisor {
     hangs: HangDetector,
     /// Terminal to restore: the worker may have taken its screen and be gone.
     terminal: Option<Terminal>,
+    /// True if a killed worker left something to undo.
+    has_leftovers: fn() -> bool,
 }
 
 impl Supervisor {
-    fn new(worker: Pid, outcome: UnixStream, terminal: Option<Terminal>) -> Result<Self> {
+    fn new(
+        worker: Pid,
+        outcome: UnixStream,
+        terminal: Option<Terminal>,
+        has_leftovers: fn() -> bool,
+    ) -> Result<Self> {
         let (signals, tell) = UnixStream::pair()?;
         [&outcome, &signals].into_iter().try_for_each(|stream| stream.set_nonblocking(true))?;
         let requested = Arc::<AtomicUsize>::default();
@@ -130,6 +138,7 @@ impl Supervisor {
             ending,
             hangs,
             terminal,
+            has_leftovers,
         })
     }
 
@@ -236,6 +245,14 @@ impl Supervisor {
     fn exit_like_worker(&self, status: WaitStatus) -> ExitCode {
         self.give_screen_back();
         let second = self.ending.as_ref().and_then(|ending| ending.second);
+        if let Some(signal) = status.terminating_signal()
+            && (self.has_leftovers)()
+        {
+            // Nobody else says so: the kernel kills without a word where memory is short.
+            self.note(&format!(
+                "killed by signal {signal} before it undid its changes; next: iodyno clean-up"
+            ));
+        }
         match (second, status.terminating_signal(), status.exit_status()) {
             (Some((signal, _)), ..) | (None, Some(signal), _) => self.exit_by_signal(signal),
             (.., Some(code)) => ExitCode::from(code as u8),
