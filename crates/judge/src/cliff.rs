@@ -1,7 +1,10 @@
 //! Detects rates that fall to a lower level and stay there.
 
-use iodyno_model::{DirectionResult, Measurement, RateSeries, Window};
+use iodyno_model::{DirectionResult, Estimate, Measurement, RateSeries, Window};
 use iodyno_stats::shift::{Shift, shift};
+use iodyno_stats::window_interval;
+
+use crate::comparison::LEVEL;
 
 /// Maximum ratio of the lower level to the upper. Caches of drives whose sheets state both rates
 /// end below a third; wear levelling and other noise do not reach this.
@@ -17,7 +20,8 @@ const SEPARATE_SHARE: f64 = 0.9;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cliff {
     pub(crate) before_bytes_per_s: f64,
-    pub(crate) after_bytes_per_s: f64,
+    /// The level that lasts, with the interval of its own windows; bytes per second.
+    pub(crate) after: Estimate,
     /// Time since the start, warm-up included, ns.
     pub(crate) at_ns: u64,
     /// Bytes moved until then.
@@ -64,9 +68,13 @@ fn find_cliff(windows: &[&Window]) -> Option<Cliff> {
     }
     let apart =
         quantile(&rates[at..], SEPARATE_SHARE) < quantile(&rates[..at], 1.0 - SEPARATE_SHARE);
+    let interval = window_interval(&rates[at..], LEVEL);
+    let after = interval.map_or(Estimate::bare(after), |interval| {
+        Estimate::confident(after, interval.low, interval.high, LEVEL)
+    });
     apart.then(|| Cliff {
         before_bytes_per_s: before,
-        after_bytes_per_s: after,
+        after,
         at_ns: lower[0].start_ns,
         moved_bytes: sum_of(upper, |window| window.bytes.unwrap_or(0)),
     })

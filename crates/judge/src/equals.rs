@@ -18,7 +18,7 @@ pub struct Unlike {
     /// Figure divided by the median.
     pub ratio: f64,
     /// WARN: more than 10 % worse than the median with disjoint intervals; FAIL: more than 25 %,
-    /// latencies never.
+    /// latencies never; UNJUDGED: the intervals are unknown or too wide to tell.
     pub verdict: Verdict,
     /// Probability that a drive of its kind is as slow or slower; `None`: too few drives to tell.
     pub chance: Option<f64>,

@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use iodyno_model::{
     Basis, BelowSaturation, Bytes, ClaimFigure, Direction, Drive, Estimate, Host, Measurement,
-    Metric, RunKind, RunRecord, Verdict, Workload, WrittenState, Yardstick, format_duration_ns,
+    Metric, RunKind, RunRecord, Spread, Verdict, Workload, WrittenState, Yardstick,
+    format_duration_ns,
 };
-use iodyno_stats::two_sample::{disjoint, median};
+use iodyno_stats::two_sample::median;
 
 use crate::against_claim::{against_claim, claimed, depth_limiter, found_limiters, link_limiter};
 
@@ -190,9 +191,10 @@ fn lasting_level(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Las
         return None;
     }
     let cliff = Cliff::of(of, result)?;
-    let share = cliff.after_bytes_per_s / result.bandwidth?.value;
+    let bandwidth = result.bandwidth?.value;
+    let share = cliff.after.value / bandwidth;
     (share < 1.0).then(|| LastingLevel {
-        rate: Estimate::bare(mean.value * share),
+        rate: cliff.after.scaled(mean.value / bandwidth),
         mean: 1.0 / share,
         at_ns: cliff.at_ns,
     })
@@ -313,8 +315,18 @@ fn against_median(
 
 /// Median of the figures, and of the ends of their intervals.
 pub(crate) fn median_of(all: &[Estimate]) -> Option<(f64, (f64, f64))> {
-    let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
-    Some((of_all(|estimate| estimate.value)?, (of_all(Estimate::low)?, of_all(Estimate::high)?)))
+    let of_all = |what: fn(&Estimate) -> f64| median(&all.iter().map(what).collect::<Vec<_>>());
+    let bounds = (of_all(|one| interval(one).0)?, of_all(|one| interval(one).1)?);
+    Some((of_all(|one| one.value)?, bounds))
+}
+
+/// Interval in which the next measurement may lie. Without a confidence interval that is anywhere:
+/// rounding bounds say nothing about the next measurement.
+fn interval(of: &Estimate) -> (f64, f64) {
+    match of.spread {
+        Spread::Confidence { low, high, .. } => (low.max(0.0), high),
+        Spread::Rounding { .. } | Spread::Unknown => (0.0, f64::INFINITY),
+    }
 }
 
 /// Compares a figure with such a median.
@@ -327,8 +339,9 @@ pub(crate) fn against(
     unlike(metric, estimate, median, bounds, Yardstick::Peers)
 }
 
-/// Compares a figure with a reference: more than 10 % below (latencies: above) it with disjoint
-/// intervals is a warning, more than 25 % a failure; latencies warn at most.
+/// Compares a figure with a reference: more than 10 % below (latencies: above) it is a warning, more
+/// than 25 % a failure, if the interval of their ratio excludes equality; latencies warn at most. An
+/// interval that holds both equality and more than 10 % below decides nothing.
 fn unlike(
     metric: Metric,
     estimate: Estimate,
@@ -340,17 +353,25 @@ fn unlike(
         return None;
     }
     let ratio = estimate.value / reference;
-    let worse = match metric {
+    let (low, high) = interval(&estimate);
+    let ratios = (low / bounds.1, high / bounds.0);
+    let (speed, (least, most)) = match metric {
         // Twice the latency is half the rate.
-        Metric::LatencyMean => 1.0 - 1.0 / ratio,
-        _ => 1.0 - ratio,
+        Metric::LatencyMean => (1.0 / ratio, (1.0 / ratios.1, 1.0 / ratios.0)),
+        _ => (ratio, ratios),
     };
-    let apart = disjoint((estimate.low(), estimate.high()), bounds);
-    let verdict = match (apart, metric) {
-        (true, Metric::LatencyMean) if worse > UNLIKE_WARN => Verdict::Warn,
-        (true, _) if worse > UNLIKE_FAIL => Verdict::Fail,
-        (true, _) if worse > UNLIKE_WARN => Verdict::Warn,
-        _ => Verdict::Pass,
+    let verdict = if most < 1.0 {
+        match metric {
+            Metric::LatencyMean if speed < 1.0 - UNLIKE_WARN => Verdict::Warn,
+            _ if speed < 1.0 - UNLIKE_FAIL => Verdict::Fail,
+            _ if speed < 1.0 - UNLIKE_WARN => Verdict::Warn,
+            _ => Verdict::Pass,
+        }
+    } else if least >= 1.0 - UNLIKE_WARN {
+        Verdict::Pass
+    } else {
+        let undecided = Judgement::new(Verdict::Unjudged, whose, ratio);
+        return Some(undecided.with(", but the intervals cannot tell"));
     };
     Some(Judgement::new(verdict, whose, ratio))
 }
@@ -406,7 +427,7 @@ impl<'a> Baseline<'a> {
     ) -> Option<(Estimate, Judgement)> {
         let same = self.0.get(made)?;
         let (_, theirs) = *same.iter().find(|(their_metric, _)| *their_metric == metric)?;
-        let bounds = (theirs.low(), theirs.high());
+        let bounds = interval(&theirs);
         let judgement = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;
         Some((theirs, judgement))
     }
@@ -423,12 +444,10 @@ fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<
         let (_, estimate) = figure(single)?;
         Some(estimate)
     };
-    let alone: Option<Vec<Estimate>> = of.targets.iter().map(alone).collect();
-    let alone = alone?;
+    let alone: Vec<Estimate> = of.targets.iter().map(alone).collect::<Option<_>>()?;
     let sum: f64 = alone.iter().map(|estimate| estimate.value).sum();
-    let low: f64 = alone.iter().map(Estimate::low).sum();
-    let ratio = estimate.value / sum;
-    let less = ratio < 1.0 - UNLIKE_WARN && estimate.high() < low;
-    let verdict = if less { Verdict::Warn } else { Verdict::Pass };
-    Some((sum, Judgement::new(verdict, Yardstick::Alone, ratio)))
+    let ends = alone.iter().map(interval);
+    let bounds = ends.fold((0.0, 0.0), |sum, (low, high)| (sum.0 + low, sum.1 + high));
+    let judgement = unlike(metric, estimate, sum, bounds, Yardstick::Alone)?;
+    Some((sum, Judgement { verdict: judgement.verdict.min(Verdict::Warn), ..judgement }))
 }

@@ -44,6 +44,10 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
+        if judgement.verdict == Verdict::Unjudged {
+            tally.unknown(of.title(), judgement.reason.to_string());
+            continue;
+        }
         tally.checked();
         // Drives named for a shared uplink or limit are not named again.
         if judgement.verdict != Verdict::Warn || is_reported_elsewhere(context, of) {
@@ -220,7 +224,7 @@ mod tests {
             of.total[0].bandwidth =
                 Some(Estimate::confident(value, value * 0.5, value * 1.5, 0.95));
         });
-        assert_eq!(check_rule(&RULE, &vague.record()), Outcome::Clear);
+        assert_eq!(check_rule(&RULE, &vague.record()), Outcome::ClearBut(1), "it cannot tell");
         // A drive and its partition share the drive's time: their sum is no reference.
         let split = Bench::new(1).host(|host| host.blocks.push(partition("nvme0n1p1", "nvme0n1")));
         let split = split.measured().measurement(6, |of| scale(of, 0.5)).record();

@@ -54,7 +54,7 @@ fn words(result: &DirectionResult, cliff: &Cliff) -> String {
     format!(
         "from {} to {} after {} and {} {what}",
         format_mb_per_s(cliff.before_bytes_per_s),
-        format_mb_per_s(cliff.after_bytes_per_s),
+        format_mb_per_s(cliff.after.value),
         format_duration_ns(cliff.at_ns as f64),
         Bytes(cliff.moved_bytes).decimal()
     )

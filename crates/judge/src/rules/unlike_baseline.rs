@@ -1,6 +1,6 @@
 //! Finds figures that are worse than in an earlier run.
 
-use iodyno_model::{Evidence, Severity};
+use iodyno_model::{Evidence, Severity, Verdict};
 
 use super::{Checks, Rule, Tally, finding, severity_of};
 use crate::figures;
@@ -24,6 +24,10 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         };
         if unwritten(of) {
             tally.unknown(of.title(), "its blocks were never written");
+            continue;
+        }
+        if judgement.verdict == Verdict::Unjudged {
+            tally.unknown(of.title(), judgement.reason.to_string());
             continue;
         }
         tally.checked();
@@ -51,8 +55,9 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Question;
     use crate::testing::{Bench, Outcome, check_rule, check_rule_with, known, scale};
-    use iodyno_model::{Measurement, RunRecord};
+    use iodyno_model::{Estimate, Measurement, RunRecord};
 
     fn against(now: &RunRecord, baseline: &RunRecord) -> Outcome {
         check_rule_with(&RULE, now, Some(baseline), None)
@@ -68,6 +73,34 @@ mod tests {
         assert_eq!(against(&now(1.5), &before), Outcome::Clear);
         against(&now(0.85), &before).only(Severity::Warn);
         against(&now(0.5), &before).only(Severity::Fail);
+    }
+
+    #[test]
+    fn without_an_interval_of_either_nothing_is_decided() {
+        let bench = Bench::new(1).measured();
+        let bare = |of: &mut Measurement| {
+            of.total[0].iops = of.total[0].iops.map(|iops| Estimate::bare(iops.value));
+        };
+        let now = |factor| bench.clone().measurement(1, |of| scale(of, factor));
+        let (before, unsure) =
+            (bench.clone().record(), bench.clone().measurement(1, bare).record());
+        for factor in [0.011, 0.6, 1.0] {
+            let now = now(factor);
+            assert_eq!(
+                against(&now.clone().measurement(1, bare).record(), &before),
+                Outcome::ClearBut(1)
+            );
+            assert_eq!(against(&now.record(), &unsure), Outcome::ClearBut(1), "{factor}");
+        }
+        let record = now(0.6).measurement(1, bare).record();
+        // The claim would judge it as well.
+        let claims = crate::ClaimBook::default();
+        let question =
+            Question { record: &record, claims: &claims, baseline: Some(&before), expect: None };
+        let metric = &crate::assess(&question).measurements[1].metrics[0];
+        let reason = metric.reason.to_string();
+        assert_eq!(metric.verdict, Verdict::Unjudged);
+        assert_eq!(reason, "60 % of the baseline, but the intervals cannot tell");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Finds drives that are slower than their equals.
 
-use iodyno_model::{Evidence, Severity};
+use iodyno_model::{Evidence, Severity, Verdict};
 
 use super::{Checks, Rule, Tally, advice, finding, severity_of};
 use crate::figures;
@@ -22,6 +22,10 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((median, count, judgement)) = &compared.peers else { continue };
+        if judgement.verdict == Verdict::Unjudged {
+            tally.unknown(of.title(), judgement.reason.to_string());
+            continue;
+        }
         tally.checked();
         let Some(severity) = severity_of(judgement.verdict) else { continue };
         let mut evidence = vec![
@@ -50,7 +54,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, check_rule, known, link, scale, set_written};
-    use iodyno_model::{LinkState, WrittenState};
+    use iodyno_model::{Estimate, LinkState, Measurement, WrittenState};
 
     fn one_at(factor: f64) -> Bench {
         Bench::new(3).measured().measurement(4, |of| scale(of, factor))
@@ -67,12 +71,30 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_intervals_are_no_difference() {
-        let vague = one_at(0.85).measurement(4, |of| {
-            let iops = of.total[0].iops.as_mut().unwrap();
-            *iops = iodyno_model::Estimate::confident(iops.value, 1.0, 2e6, 0.95);
-        });
-        assert_eq!(check_rule(&RULE, &vague.record()), Outcome::Clear);
+    fn overlapping_intervals_cannot_tell_and_close_ones_pass() {
+        let with = |factor: f64, width: Option<f64>| {
+            let bench = one_at(factor).measurement(4, |of| {
+                let iops = of.total[0].iops.as_mut().unwrap();
+                let value = iops.value;
+                *iops = width.map_or(Estimate::bare(value), |width| {
+                    Estimate::confident(value, value * (1.0 - width), value * (1.0 + width), 0.95)
+                });
+            });
+            check_rule(&RULE, &bench.record())
+        };
+        // The other steps are clear.
+        assert_eq!(with(0.85, Some(0.5)), Outcome::ClearBut(1));
+        assert_eq!(with(0.1, None), Outcome::ClearBut(1), "no interval");
+        assert_eq!(with(1.0, Some(0.05)), Outcome::Clear, "5 % less would be no finding");
+        assert_eq!(with(1.5, Some(0.3)), Outcome::Clear);
+        with(0.1, Some(0.5)).only(Severity::Fail);
+        // Two of three without an interval say nothing about the third.
+        let alone = one_at(0.5).measurement(1, |of| bare(of)).measurement(7, |of| bare(of));
+        assert_eq!(check_rule(&RULE, &alone.record()), Outcome::ClearBut(3));
+    }
+
+    fn bare(of: &mut Measurement) {
+        of.total[0].iops = of.total[0].iops.map(|iops| Estimate::bare(iops.value));
     }
 
     #[test]

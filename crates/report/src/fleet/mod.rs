@@ -223,7 +223,7 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Earl
     let sure = significant(&compared);
     for ((place, at, mut outlier), is_sure) in compared.into_iter().zip(sure) {
         outlier.unlike.verdict = outlier.unlike.fleet_verdict(outlier.metric, is_sure);
-        if outlier.unlike.verdict != Verdict::Pass {
+        if outlier.unlike.verdict > Verdict::Unjudged {
             classes[place].1[at].0.outliers.push(outlier);
         }
     }
