@@ -2,7 +2,6 @@
 //! its measurements before asking for the next. Independent of the schedule.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use iodyno_host::Depth;
 use iodyno_load::{ClearedJob, Counting, LoadError, Recorder};
@@ -16,7 +15,7 @@ use crate::error::CampaignError;
 use crate::host_watch::{HostWatch, hottest_c};
 use crate::measurement::{Cut, FinishedPhase, SteadyWatch, settled_rate};
 use crate::phase::{End, Measured, Phase, PhaseJob, RunView, Schedule};
-use crate::phase_watch::{Observed, PhaseWatch};
+use crate::phase_watch::{DisksAt, Observed, PhaseWatch};
 use crate::plan::Stop;
 use crate::targets::{BlockHistory, PreparedTarget, Targets};
 use crate::tools::{Options, Tools, now_ns};
@@ -220,7 +219,6 @@ impl<'a, 't> Execution<'a, 't> {
             false => Vec::new(),
         };
         let started_ns = now_ns();
-        let stats_before = iodyno_host::disk_stats(source);
         let counting = if ends_itself { Counting::Whole } else { Counting::Steady };
         self.tools.watcher.event(&Event::Begin(Begin {
             phase: self.phase,
@@ -230,7 +228,6 @@ impl<'a, 't> Execution<'a, 't> {
             trying,
         }));
         let queues = self.queues(phase, &on[..measured], &known);
-        let clock = Instant::now();
         let mut watch = PhaseWatch {
             recorder: Recorder::counting(counting),
             stopper: Stopper::new(ending.rule),
@@ -243,6 +240,8 @@ impl<'a, 't> Execution<'a, 't> {
             steady,
             measured,
             observed: Observed::default(),
+            source,
+            since: DisksAt::now(source),
         };
         let (report, block_times) =
             block_times::during(queues, || self.tools.generator.run(&jobs, &mut watch));
@@ -257,13 +256,13 @@ impl<'a, 't> Execution<'a, 't> {
             let (recorder, ..) = watch.finish();
             return Ok(report.ok().and_then(|_| settled_rate(&recorder)));
         }
-        let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
         let settings = self.settings.clone();
         let steady = std::mem::take(&mut watch.steady);
         let steady_state = watch.steady_state();
         let cut = if ends_itself { Cut::Nothing } else { watch.cut() };
-        let (recorder, host, end) = watch.finish();
+        let (recorder, host, end, since) = watch.finish();
+        let seconds = since.at.elapsed().as_secs_f64();
         let (under_load, above_limits) = host.end();
         self.blocks.add(&jobs);
         let finished = FinishedPhase {
@@ -278,7 +277,7 @@ impl<'a, 't> Execution<'a, 't> {
             source: self.tools.generator.source(),
             started_ns,
             seconds,
-            disk_stats: (stats_before, stats_after),
+            disk_stats: (since.stats, stats_after),
             steady,
             cut,
             steady_state,

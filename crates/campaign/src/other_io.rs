@@ -36,9 +36,13 @@ impl OtherIo {
     }
 }
 
+/// Least bytes of an I/O: a sector.
+const SECTOR_BYTES: u64 = 512;
+
 /// I/O on a device between two readings of its counters, less what was `issued`; `None` if time or
 /// counters did not move forward. An I/O larger than `largest_bytes`, the queue's limit, counts as
-/// several.
+/// several. Into how many pieces the kernel cuts own I/O is not known exactly, its bytes are: no more
+/// I/Os are others' than their bytes allow.
 pub fn other_io(
     before: &DiskStats,
     after: &DiskStats,
@@ -56,9 +60,10 @@ pub fn other_io(
         (0, _) | (_, None | Some(0)) => issued.ios,
         (n, Some(largest)) => n * (issued.bytes / n).div_ceil(largest).max(1),
     };
+    let others_bytes = bytes.saturating_sub(issued.bytes);
     Some(OtherIo {
-        iops: ios.saturating_sub(pieces) as f64 / seconds,
-        bytes_per_s: bytes.saturating_sub(issued.bytes) as f64 / seconds,
+        iops: ios.saturating_sub(pieces).min(others_bytes / SECTOR_BYTES) as f64 / seconds,
+        bytes_per_s: others_bytes as f64 / seconds,
     })
 }
 
@@ -126,6 +131,9 @@ mod tests {
         let other = other_io(&stats(0, 0), &after, 2.0, issued, Some(1 << 17)).unwrap();
         assert_eq!(other, OtherIo { iops: 50.0, bytes_per_s: 204_800.0 });
         assert!(!other.is_busy());
+        // Scattered buffers: 64 segments of a page for each I/O. The bytes are all its own.
+        let cut = other_io(&stats(0, 0), &stats(64_000, 1000 << 18), 2.0, issued, Some(1 << 17));
+        assert_eq!(cut, Some(OtherIo::default()));
         assert!(OtherIo { iops: 101.0, bytes_per_s: 0.0 }.is_busy());
         assert!(OtherIo { iops: 0.0, bytes_per_s: 1.1e7 }.is_busy());
     }

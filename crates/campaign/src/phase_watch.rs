@@ -1,9 +1,11 @@
 //! Observer of a phase: records, displays and stops it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
+use iodyno_host::Source;
 use iodyno_load::{ClearedJob, Flow, Interval, JobInterval, Observer, Recorder};
-use iodyno_model::{Direction, EndReason, SteadyState};
+use iodyno_model::{Direction, DiskStats, EndReason, SteadyState};
 use iodyno_stats::{Decision, PtsRounds, StopReason, Stopper};
 
 use crate::host_watch::HostWatch;
@@ -40,6 +42,21 @@ pub(crate) struct PhaseWatch<'a> {
     /// Number of first jobs that are measured: rates are theirs alone.
     pub(crate) measured: usize,
     pub(crate) observed: Observed,
+    /// Reads the counters of all disks.
+    pub(crate) source: &'a dyn Source,
+    pub(crate) since: DisksAt,
+}
+
+/// Counters of all disks at a time.
+pub(crate) struct DisksAt {
+    pub(crate) at: Instant,
+    pub(crate) stats: Vec<DiskStats>,
+}
+
+impl DisksAt {
+    pub(crate) fn now(source: &dyn Source) -> Self {
+        Self { at: Instant::now(), stats: iodyno_host::disk_stats(source) }
+    }
 }
 
 /// Observations of a phase so far.
@@ -79,18 +96,29 @@ impl<'a> PhaseWatch<'a> {
         })
     }
 
-    /// Recorded data, host observations, and the reason of the end.
-    pub(crate) fn finish(mut self) -> (Recorder, HostWatch<'a>, EndReason) {
+    /// Recorded data, host observations, the reason of the end, and the disks before the first I/O.
+    pub(crate) fn finish(mut self) -> (Recorder, HostWatch<'a>, EndReason, DisksAt) {
         for (record, ClearedJob { job, .. }) in self.recorder.jobs.iter_mut().zip(self.jobs) {
             if job.verifies_its_writes() {
                 record.split_stages(job.pattern.rw.has(Direction::Read));
             }
         }
-        (self.recorder, self.host, self.observed.end.unwrap_or(EndReason::Done))
+        let end = self.observed.end.unwrap_or(EndReason::Done);
+        (self.recorder, self.host, end, self.since)
     }
 }
 
 impl Observer for PhaseWatch<'_> {
+    /// What set-up itself read (probes of engines, verify states) is not others' I/O.
+    fn begin(&mut self) -> Flow {
+        self.since = DisksAt::now(self.source);
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.observed.end = Some(EndReason::Interrupted);
+            return Flow::Interrupt;
+        }
+        Flow::Continue
+    }
+
     fn observe(&mut self, interval: &Interval) -> Flow {
         let counted_ns = if interval.cut { 0 } else { interval.duration_ns };
         let elapsed_ns = interval.start_ns + counted_ns;
@@ -187,6 +215,8 @@ mod tests {
             steady: Vec::new(),
             measured: 1,
             observed: Observed::default(),
+            source: &source,
+            since: DisksAt::now(&source),
         };
         for n in 0..35 {
             let one = DirectionInterval { ios: 10, bytes: 40_960, ..DirectionInterval::default() };

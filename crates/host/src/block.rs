@@ -192,6 +192,7 @@ fn queue(
         physical_block_bytes: read::number(source, &file("physical_block_size")),
         max_sectors_kib: read::number(source, &file("max_sectors_kb")),
         max_hw_sectors_kib: read::number(source, &file("max_hw_sectors_kb")),
+        max_segments: read::number(source, &file("max_segments")),
         optimal_io_bytes: read::number(source, &file("optimal_io_size")),
         rotational: read::number::<u8>(source, &file("rotational")).map(|flag| flag != 0),
         write_cache: read::text(source, &file("write_cache")),

@@ -35,6 +35,12 @@ impl<'a> ClearedJob<'a> {
 
 /// Watches a phase on the control thread.
 pub trait Observer {
+    /// Called when everything is set up, before the first I/O of any job. Unless it returns
+    /// [`Flow::Continue`], no job is started.
+    fn begin(&mut self) -> Flow {
+        Flow::Continue
+    }
+
     /// Called for every interval, about ten times a second.
     fn observe(&mut self, interval: &Interval) -> Flow;
 }

@@ -66,6 +66,9 @@ pub struct Queue {
     pub max_sectors_kib: Fact<u32>,
     /// Maximum request size of the hardware, KiB.
     pub max_hw_sectors_kib: Fact<u32>,
+    /// Maximum number of memory segments of a request.
+    #[serde(default)]
+    pub max_segments: Fact<u32>,
     /// Optimal I/O size, bytes; 0: not stated.
     pub optimal_io_bytes: Fact<u32>,
     /// True for rotational media.
@@ -96,6 +99,16 @@ pub struct Queue {
     /// the submitter's.
     #[serde(default)]
     pub rq_affinity: Fact<u8>,
+}
+
+impl Queue {
+    /// Bytes that one request holds however its memory is scattered: in segments of a page, of
+    /// which the smallest has 4 KiB.
+    pub fn request_bytes(&self) -> Option<u64> {
+        let by_segments = self.max_segments.get().map(|segments| u64::from(*segments) << 12);
+        let by_size = self.max_sectors_kib.get().map(|kib| u64::from(*kib) << 10);
+        by_size.into_iter().chain(by_segments).min()
+    }
 }
 
 /// A mount of a block device.

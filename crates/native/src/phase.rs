@@ -112,7 +112,10 @@ impl Phase {
         let start_unix_ns = unix_ns();
         let mut next_ns = interval_ns;
         let (mut give_up_ns, mut late_ns, mut interrupted) = (None, 0, false);
-        self.start_due(0, start_unix_ns);
+        match observer.begin() {
+            Flow::Continue => self.start_due(0, start_unix_ns),
+            Flow::End(_) | Flow::Stop | Flow::Interrupt => self.abort(),
+        }
         while self.jobs.iter().any(RunningJob::is_busy) {
             let draining = !self.jobs.iter().any(RunningJob::is_issuing);
             let syncing = !interrupted && self.jobs.iter().any(RunningJob::may_sync_at_end);
@@ -169,7 +172,7 @@ impl Phase {
         }
         let end = Wakeup { now_ns: clock.now_ns(), late_ns, draining: true };
         self.report(&mut clock, end, observer);
-        self.finish(&clock, drain_timeout)
+        self.finish(&clock, (!interrupted).then_some(drain_timeout))
     }
 
     /// Starts the jobs that are due: after their delay and the jobs they wait for.
@@ -243,7 +246,9 @@ impl Phase {
         observer.observe(&interval)
     }
 
-    fn finish(mut self, clock: &PhaseClock, drain_timeout: Duration) -> PhaseReport {
+    /// Reports the phase. `waited`: time that I/O in flight was given; `None`: the user would not
+    /// wait, so that I/O still in flight says nothing about the device.
+    fn finish(mut self, clock: &PhaseClock, waited: Option<Duration>) -> PhaseReport {
         let end_ns = clock.now_ns();
         let usages: Vec<_> = self.jobs.iter().flat_map(|job| job.usages.iter().copied()).collect();
         let reports = self.jobs.iter_mut().zip(self.reporter.jobs());
@@ -251,7 +256,7 @@ impl Phase {
             jobs: reports
                 .map(|(job, counts)| JobReport {
                     lapses_ns: clock.lapses_ns().to_vec(),
-                    ..job.finish(counts, end_ns, drain_timeout)
+                    ..job.finish(counts, end_ns, waited)
                 })
                 .collect(),
             cpu: cpu_use(&usages, end_ns),

@@ -233,8 +233,9 @@ impl RunningJob {
     }
 
     /// True if it is due to start.
-    pub(crate) const fn is_due(&self, now_ns: u64) -> bool {
-        self.started_ns.is_none() && now_ns >= self.delay_ns && self.busy_threads > 0
+    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
+        let waits = self.started_ns.is_none() && !self.control.is_stopped(true);
+        waits && now_ns >= self.delay_ns && self.busy_threads > 0
     }
 
     pub(crate) fn start(&mut self, now_ns: u64, start_unix_ns: i64) {
@@ -385,12 +386,13 @@ impl RunningJob {
         self.control.abort();
     }
 
-    /// Completes its report.
+    /// Completes its report. `waited`: time that I/O in flight was given to complete, unless the
+    /// user interrupted it.
     pub(crate) fn finish(
         &mut self,
         counts: &JobCounts,
         end_ns: u64,
-        drain_timeout: Duration,
+        waited: Option<Duration>,
     ) -> JobReport {
         let ended_ns = self.ended_ns.unwrap_or(end_ns);
         let elapsed_ns = self.started_ns.map_or(0, |started_ns| ended_ns - started_ns);
@@ -402,14 +404,14 @@ impl RunningJob {
         self.report.whole = counts.whole;
         let first = self.control.first_error();
         self.report.first_error = first.map(|first| Failure::of(first.errno(), first.to_string()));
-        if self.busy_threads > 0 {
-            // They keep their buffers and descriptors: the kernel may still write to them.
+        // Threads left behind keep their buffers and descriptors: the kernel may still write to them.
+        if let Some(waited) = waited.filter(|_| self.busy_threads > 0) {
             let text = format!(
                 "{} of {} threads got no answer from the device within {} s of the stop; they \
                  are left behind",
                 self.busy_threads,
                 self.report.threads,
-                drain_timeout.as_secs()
+                waited.as_secs()
             );
             self.fail(libc::ETIMEDOUT, text);
         }

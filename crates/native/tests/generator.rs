@@ -335,3 +335,35 @@ fn probing_shows_what_blocks_hold() {
     assert!(matches!(generator.probe(&target, &offsets, 100, 1), Err(LoadError::Unfit { .. })));
     assert!(Path::new(target.name()).ends_with("target"));
 }
+
+/// Interrupts before the first I/O.
+#[derive(Debug)]
+struct Interrupts {
+    intervals: u32,
+}
+
+impl Observer for Interrupts {
+    fn begin(&mut self) -> Flow {
+        Flow::Interrupt
+    }
+
+    fn observe(&mut self, _: &Interval) -> Flow {
+        self.intervals += 1;
+        Flow::Continue
+    }
+}
+
+#[test]
+fn an_interruption_before_the_start_starts_nothing() {
+    let file = TestFile::new();
+    let target = file.clear();
+    let endless = job(|job| job.time.runtime_ns = Some(u64::MAX));
+    let delayed = job(|job| job.threads.startdelay_ns = (1, 1));
+    let jobs = [endless, delayed].map(|job| ClearedJob::reading(job, &target));
+    let mut observer = Interrupts { intervals: 0 };
+    let report = NativeGenerator::new().run(&jobs, &mut observer).unwrap();
+    for job in &report.jobs {
+        assert_eq!((job.whole.read.ios, job.account.elapsed_ns), (0, 0), "{job:?}");
+        assert_eq!(job.failure, None);
+    }
+}

@@ -2,7 +2,9 @@
 
 use iodyno_job::{Job, Room};
 use iodyno_load::ProbeSample;
-use iodyno_model::{Caveat, Conditions, Drive, Host, WrittenEvidence, WrittenShare, WrittenState};
+use iodyno_model::{
+    Caveat, Conditions, Drive, Host, Queue, WrittenEvidence, WrittenShare, WrittenState,
+};
 use iodyno_target::ReadClearance;
 
 use super::written::Written;
@@ -97,9 +99,7 @@ impl PreparedTarget {
             far_cpus: far_cpus(host, drive),
             near_cpus: near_cpus(host, drive),
             queue_depth: tags.saturating_mul(queues),
-            largest_bytes: queue
-                .and_then(|queue| queue.max_sectors_kib.value())
-                .map(|kib| u64::from(kib) << 10),
+            largest_bytes: queue.and_then(Queue::request_bytes),
             bottom,
             scratch,
             remarks,

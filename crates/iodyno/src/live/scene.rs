@@ -166,7 +166,7 @@ impl Scene {
         self.rows.iter().filter(is_known).filter_map(|row| {
             let host = self.host.as_ref()?;
             let [device] = host.bottom_of(row.device.as_ref()?)[..] else { return None };
-            let largest = device.queue.max_sectors_kib.get().map(|kib| u64::from(*kib) << 10);
+            let largest = device.queue.request_bytes();
             let issued = Issued { ios: row.now.ios, bytes: row.now.bytes };
             Some((device.name.clone(), largest, issued))
         })

@@ -58,7 +58,11 @@ impl Hang {
 
 impl fmt::Display for Hang {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} for {} s", self.what(), self.age.as_secs())
+        f.write_str(&self.what())?;
+        match self.age.as_secs() {
+            0 => Ok(()),
+            seconds => write!(f, " for {seconds} s"),
+        }
     }
 }
 
