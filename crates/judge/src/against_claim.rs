@@ -165,9 +165,7 @@ pub(crate) fn found_limiters(
     if let Ok(Some(why)) = limiter::depth_short(of) {
         found.push(why);
     }
-    if let Some(Some(why)) = limiter::other_io(of) {
-        found.push(why);
-    }
+    found.extend(limiter::other_load(of));
     if let Ok(Some(effect)) = cgroup_effect(index, of) {
         found.push(effect.to_string());
     }

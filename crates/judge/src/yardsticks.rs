@@ -379,7 +379,7 @@ fn unlike(
 /// Lowers FAIL to WARN for a drive with other I/O, or limited by a control group.
 fn excused(index: &Index<'_>, of: &Measurement, judgement: Judgement) -> Judgement {
     let cgroup_effect = || cgroup_effect(index, of).ok().flatten().map(|effect| effect.to_string());
-    match limiter::other_io(of).flatten().or_else(cgroup_effect) {
+    match limiter::other_load(of).or_else(cgroup_effect) {
         Some(why) if judgement.verdict == Verdict::Fail => {
             Judgement { verdict: Verdict::Warn, ..judgement }.with(format!("; {why}"))
         }

@@ -24,6 +24,8 @@ const OTHER_SHARE: f64 = 0.02;
 /// Other I/O counts from these rates on, which a system log does not reach.
 const OTHER_IOPS: f64 = 10.0;
 const OTHER_BYTES_PER_S: f64 = 1e6;
+/// Least bytes of an I/O: a sector.
+const SECTOR_BYTES: f64 = 512.0;
 
 /// CPU use of the submitting threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,12 +119,10 @@ pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
 
 /// Describes I/O of other processes on the devices. `None`: not known.
 pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
-    let (iops, bytes) = (of.conditions.other_iops?, of.conditions.other_bytes_per_s?);
-    let own = |metric| total_figure(metric, of);
-    // The page cache reads ahead and writes back later: these bytes are the job's own.
+    let (iops, bytes) = (other_iops(of)?, of.conditions.other_bytes_per_s?);
+    let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * total_figure(Metric::Iops, of)?)
+        || moves_much(of)?;
     let bytes = if of.workload.direct == Some(false) { 0.0 } else { bytes };
-    let much = (iops > OTHER_IOPS && iops > OTHER_SHARE * own(Metric::Iops)?)
-        || (bytes > OTHER_BYTES_PER_S && bytes > OTHER_SHARE * own(Metric::Bandwidth)?);
     Some(much.then(|| {
         // The kernel merges I/Os: even with fewer than the job's own, some bytes may be another's.
         let iops = (iops >= 1.0).then(|| format!("{} IOPS", format_count(iops)));
@@ -130,6 +130,26 @@ pub(crate) fn other_io(of: &Measurement) -> Option<Option<String>> {
         let words: Vec<String> = iops.into_iter().chain(bytes).collect();
         format!("other processes did {}", words.join(", "))
     }))
+}
+
+/// I/Os per second of other processes: no more than their bytes allow, since own I/O that the kernel
+/// cut into more pieces than expected has no others' bytes.
+pub(super) fn other_iops(of: &Measurement) -> Option<f64> {
+    Some(of.conditions.other_iops?.min(of.conditions.other_bytes_per_s? / SECTOR_BYTES))
+}
+
+/// Describes I/O of other processes that took a part of what the device can move. `None`: not known,
+/// or not that much.
+pub(crate) fn other_load(of: &Measurement) -> Option<String> {
+    moves_much(of).filter(|much| *much).and_then(|_| other_io(of)?)
+}
+
+/// True if others moved much; `None`: not known.
+fn moves_much(of: &Measurement) -> Option<bool> {
+    let bytes = of.conditions.other_bytes_per_s?;
+    // The page cache reads ahead and writes back later: these bytes are the job's own.
+    let is_others = of.workload.direct != Some(false) && bytes > OTHER_BYTES_PER_S;
+    Some(is_others && bytes > OTHER_SHARE * total_figure(Metric::Bandwidth, of)?)
 }
 
 /// A drive before and after a measurement.

@@ -2,7 +2,7 @@
 
 use iodyno_model::{Experiment, Metric, format_duration_ns};
 
-use super::bottlenecks::other_io;
+use super::bottlenecks::{other_io, other_iops};
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::interrupts::interrupts_on_one_cpu;
@@ -200,8 +200,7 @@ impl<'a> CaseContext<'a, '_> {
         let bytes = of.conditions.other_bytes_per_s? > OTHERS * own(Metric::Bandwidth)?;
         // A few small I/Os take nothing from large ones.
         let much = bytes
-            || (self.case.metric == Metric::Iops
-                && of.conditions.other_iops? > OTHERS * own(Metric::Iops)?);
+            || (self.case.metric == Metric::Iops && other_iops(of)? > OTHERS * own(Metric::Iops)?);
         much.then(|| Suspect::confirmed(Limiter::OtherUsers, why))
     }
 

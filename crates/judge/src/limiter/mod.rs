@@ -43,8 +43,8 @@ pub use interrupts::{Missing, OneCpu, interrupts_on_one_cpu};
 pub use suspect::{Limiter, Standing, Suspect};
 
 pub(crate) use bottlenecks::{
-    CpuShare, busiest_share, cpu_share, depth_short, ocp_grown, other_io, overheated_min,
-    saturated, throttled, throttled_between,
+    CpuShare, busiest_share, cpu_share, depth_short, ocp_grown, other_io, other_load,
+    overheated_min, saturated, throttled, throttled_between,
 };
 pub(crate) use contrast::PASSTHROUGH;
 pub(crate) use power::{PowerSaving, power_saving};

@@ -115,7 +115,7 @@ mod tests {
         assert!(outcome.only(Severity::Warn).what.contains("fill unknown"));
         let limited: [fn(&mut iodyno_model::Measurement); 5] = [
             |of| of.cpu = of.cpu.map(|cpu| iodyno_model::CpuUse { busiest_thread: 1.0, ..cpu }),
-            |of| of.conditions.other_iops = Some(1e5),
+            |of| of.conditions.other_bytes_per_s = Some(4e8),
             |of| of.conditions.depth_reached = Some(3.0),
             |of| of.conditions.punted = Some(true),
             |of| of.conditions.depths_tried = vec![(64, 1e5), (128, 2e5)],

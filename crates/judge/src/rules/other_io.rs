@@ -30,12 +30,16 @@ mod tests {
     fn somebody_elses_io_qualifies() {
         let bench = assert_qualifies(
             &RULE,
-            |of| of.conditions.other_iops = Some(1e5),
+            |of| {
+                of.conditions.other_iops = Some(1e5);
+                of.conditions.other_bytes_per_s = Some(5.12e7);
+            },
             |of| of.conditions.other_iops = None,
         );
         // A mix is judged by reads and writes together.
         let mixed = bench.clone().measurement(1, |of| {
             of.conditions.other_iops = Some(1e5);
+            of.conditions.other_bytes_per_s = Some(5.12e7);
             let mut writes = of.total[0].clone();
             writes.iops = writes.iops.map(|iops| Estimate { value: 1e9, ..iops });
             of.total.push(writes);
@@ -51,7 +55,9 @@ mod tests {
             reserves(&RULE, &others.record(), 1).map(|of| of.why)
         };
         assert!(why(0.0, 1e9, true).unwrap().starts_with("other processes did 1000 MB/s"));
-        assert!(why(1e5, 0.0, true).unwrap().starts_with("other processes did 100k IOPS"));
+        assert!(why(1e5, 5.12e7, true).unwrap().starts_with("other processes did 100k IOPS"));
+        // No I/O is without bytes: these are pieces of the job's own.
+        assert_eq!(why(1e5, 248.0, true), None);
         assert_eq!(why(0.0, 1e9, false), None);
         let little = bench.measurement(1, |of| of.conditions.other_iops = Some(90.0));
         assert_eq!(check_rule(&RULE, &little.record()), Outcome::Clear);

@@ -99,13 +99,15 @@ mod tests {
 
     #[test]
     fn a_drive_that_somebody_else_used_warns_at_most() {
-        let busy = one_at(0.5).measurement(4, |of| of.conditions.other_iops = Some(1e5));
-        assert!(
-            check_rule(&RULE, &busy.record())
-                .only(Severity::Warn)
-                .what
-                .contains("other processes did")
-        );
+        let busy = |bytes| {
+            let bench = one_at(0.5).measurement(4, |of| {
+                of.conditions.other_iops = Some(1e5);
+                of.conditions.other_bytes_per_s = Some(bytes);
+            });
+            check_rule(&RULE, &bench.record())
+        };
+        assert!(busy(4e8).only(Severity::Warn).what.contains("other processes did"));
+        busy(1e3).only(Severity::Fail);
     }
 
     #[test]
