@@ -215,7 +215,7 @@ fn subjects(
         let worst = worst.entry(name).or_insert(verdict);
         *worst = verdict.max(*worst);
     }
-    let open = open_verdict(record.run.kind == RunKind::Import);
+    let open = open_verdict(!is_judged(context, measurements));
     let verdict = |names: &[String]| {
         let of_names = names.iter().filter_map(|name| worst.get(name.as_str()).copied());
         of_names.fold(open, Verdict::max)
@@ -228,8 +228,21 @@ fn subjects(
         .collect()
 }
 
-/// The verdict without findings: unjudged if there was nothing to judge, as of another tool's
-/// results, whose machine is unknown.
+/// Returns true if something was compared with something: a metric with a yardstick, a need of an
+/// application with its bound, the state of drives with the rules of a check. Another tool's results
+/// are of an unknown machine.
+fn is_judged(context: &RuleContext<'_>, measurements: &[JudgedMeasurement]) -> bool {
+    let of_metrics = || measurements.iter().flat_map(|judged| &judged.metrics);
+    match context.record().run.kind {
+        RunKind::Import => false,
+        RunKind::Fit => is_decided(context),
+        kind => {
+            kind.is_of_drives() || of_metrics().any(|metric| metric.verdict != Verdict::Unjudged)
+        }
+    }
+}
+
+/// The verdict without findings: unjudged if there was nothing to judge.
 const fn open_verdict(nothing: bool) -> Verdict {
     if nothing { Verdict::Unjudged } else { Verdict::Pass }
 }
@@ -242,10 +255,8 @@ fn whole(
     subjects: &[(String, Verdict)],
 ) -> Verdict {
     let run = &context.record().run;
-    let nothing = run.kind == RunKind::Import
-        || subjects.is_empty()
-        || !run.skipped.is_empty()
-        || !is_decided(context);
+    let nothing =
+        subjects.is_empty() || !run.skipped.is_empty() || !is_judged(context, measurements);
     findings
         .iter()
         .map(|finding| of_severity(finding.severity))

@@ -167,6 +167,13 @@ fn status_follows_the_precedence() {
     let all = judged(&record);
     assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
     assert_eq!(subject(&all, "nvme0"), Verdict::Unjudged);
+    // A named target that was not measured is no success; of a whole machine it may be missing.
+    for (scope, expected) in
+        [(Scope::Machine, ExitStatus::Fine), (Scope::Targets, ExitStatus::Unjudged)]
+    {
+        record.run.scope = scope;
+        assert_eq!(exit_status(&record, &judged(&record), false), expected, "{scope:?}");
+    }
     let failed = healthy.clone().drive(0, |drive| log(drive).critical_warning = 8).record();
     assert_eq!(exit_status(&failed, &judged(&failed), true), ExitStatus::Failed);
     let mut killed = failed;
@@ -177,6 +184,35 @@ fn status_follows_the_precedence() {
         .record();
     assert_eq!(exit_status(&ended, &judged(&ended), false), ExitStatus::Interrupted);
     assert_eq!(ExitStatus::Unjudged as u8, 4);
+}
+
+#[test]
+fn a_run_without_anything_compared_is_unjudged() {
+    use iodyno_model::RunKind;
+    let of_kind = |kind, bench: Bench| {
+        let mut record = bench.record();
+        record.run.kind = kind;
+        judged(&record)
+    };
+    let stopped = of_kind(RunKind::Run, Bench::new(1));
+    assert_eq!(
+        (stopped.verdict, subject(&stopped, "nvme0")),
+        (Verdict::Unjudged, Verdict::Unjudged)
+    );
+    // Latencies without a claim are shown and not judged; that is no PASS of a job.
+    let bench = Bench::new(1).measured().drive(0, |drive| drive.model = known("X".into()));
+    let mut latency = bench.record();
+    latency.run.kind = RunKind::Run;
+    latency.measurements.drain(..2);
+    let latency = judged(&latency);
+    assert!(!latency.measurements.is_empty());
+    assert_eq!(
+        (latency.verdict, subject(&latency, "nvme0")),
+        (Verdict::Unjudged, Verdict::Unjudged)
+    );
+    let compared = of_kind(RunKind::Run, Bench::new(1).measured());
+    assert_eq!((compared.verdict, subject(&compared, "nvme0")), (Verdict::Pass, Verdict::Pass));
+    assert_eq!(of_kind(RunKind::Check, Bench::new(1)).verdict, Verdict::Pass, "its rules looked");
 }
 
 #[test]

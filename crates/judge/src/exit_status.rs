@@ -1,6 +1,8 @@
 //! Exit status of the process.
 
-use iodyno_model::{Assessment, MetricJudgement, RunRecord, RunState, Verdict};
+use iodyno_model::{
+    Assessment, MetricJudgement, Run, RunKind, RunRecord, RunState, Scope, Verdict,
+};
 
 /// Exit status; the number is `status as u8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,8 @@ impl ExitStatus {
 }
 
 /// Returns the exit status of a run, by the precedence 2, 3, 1, 4, 0. A stored run is never 2,
-/// since it did run. Unjudged results are no failure: without `require_verdict` they give 0.
+/// since it did run. Unjudged results are no failure: they give 0 unless a verdict is required, by
+/// the user (`require_verdict`) or by the run itself.
 pub fn exit_status(
     record: &RunRecord,
     assessment: &Assessment,
@@ -48,10 +51,17 @@ pub fn exit_status(
     // Imported fio output without snapshots says nothing about the machine: nobody asked to judge
     // it.
     let nobody_asked = record.snapshots.is_empty();
-    if require_verdict && unjudged(record, assessment) && !nobody_asked {
+    let required = require_verdict || requires_verdict(&record.run);
+    if required && unjudged(record, assessment) && !nobody_asked {
         return ExitStatus::Unjudged;
     }
     ExitStatus::Fine
+}
+
+/// Returns true if a run is no success without a verdict: a check of named targets of which one was
+/// not measured.
+fn requires_verdict(run: &Run) -> bool {
+    run.kind == RunKind::Check && run.scope == Scope::Targets && !run.skipped.is_empty()
 }
 
 /// Returns true if something that was asked could not be judged.

@@ -24,7 +24,8 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Judged<'a> {
-    /// Returns the exit status of a command that shows the run; 4 only if a verdict is required.
+    /// Returns the exit status of a command that shows the run; 4 only if a verdict is required,
+    /// here or by the run.
     pub fn exit_status(self, require_verdict: bool) -> ExitStatus {
         iodyno_judge::exit_status(self.record, self.assessment, require_verdict)
     }

@@ -172,7 +172,7 @@ fn run_families(of: Judged<'_>) -> Vec<Family> {
         "",
         "0 passed, 1 a FAIL, 3 interrupted or a measurement failed, 4 something not judged.",
     );
-    let code = of.exit_status(true) as u8;
+    let code = of.exit_status(false) as u8;
     status.push(Vec::new(), code.into());
     let mut verdict = Family::new("iodyno_run_verdict", "", "Overall verdict: 1 if it holds.");
     push_states(&mut verdict, &Vec::new(), "verdict", &verdict_states(of.assessment.verdict));
