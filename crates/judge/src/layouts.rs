@@ -1,7 +1,7 @@
 //! Compares storage layouts with one drive and with all drives at once: the gain and cost of each
 //! layer.
 
-use iodyno_model::{BlockKind, Direction, Measurement, Metric, RunRecord};
+use iodyno_model::{BlockKind, Direction, Measurement, Metric, RunKind, RunRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,6 +10,7 @@ use crate::counters::Counted;
 use crate::index::Index;
 use crate::limiter::Case;
 use crate::place::device_of;
+use crate::shape::Shape;
 
 /// Block size from which bandwidth is the metric, below it IOPS, bytes.
 const LARGE_BYTES: u64 = 64 << 10;
@@ -65,12 +66,17 @@ pub struct LayoutResult {
 }
 
 impl<'a> Layouts<'a> {
-    /// Recognizes runs as layouts, given with their names: `None` unless all are of one machine,
-    /// one is of a raw drive, and others are of devices built on drives. A common prefix of the
-    /// names is dropped.
+    /// Recognizes runs as layouts, given with their names: `None` unless all are of one machine and
+    /// one plan, as `iodyno layouts` makes them, one is of a raw drive, and others are of devices
+    /// built on drives. A common prefix of the names is dropped.
     pub fn among(runs: &[(&'a str, &'a RunRecord)]) -> Option<Self> {
         let on = |record: &'a RunRecord| record.host().and_then(|host| host.hostname.get());
         let first = runs.first().and_then(|(_, record)| on(record))?;
+        let plan = |record: &'a RunRecord| (record.run.kind, record.run.plan_name.as_str());
+        let of_plan = runs.first().map(|(_, record)| plan(record))?;
+        if of_plan.0 != RunKind::Sweep || runs.iter().any(|(_, record)| plan(record) != of_plan) {
+            return None;
+        }
         let known = runs.iter().map(|(_, record)| {
             let target_kind = target_kind(record).filter(|_| on(record) == Some(first))?;
             Some((target_kind, *record))
@@ -113,26 +119,29 @@ impl<'a> Layouts<'a> {
 
     /// Returns every workload of any layout, in order of first occurrence.
     pub fn workloads(&self) -> Vec<LayoutWorkload> {
-        let mut workloads: Vec<LayoutWorkload> = Vec::new();
+        let mut workloads: Vec<(&Measurement, LayoutWorkload)> = Vec::new();
         for (layout, record) in &self.built {
             for (index, of) in record.measurements.iter().enumerate() {
                 if of.purpose.is_fill() {
                     continue;
                 }
-                let known = workloads.iter_mut().find(|workload| workload.name == of.name);
+                let known = workloads.iter_mut().find(|(first, _)| are_alike(first, of));
                 match known {
-                    Some(workload) => {
+                    Some((_, workload)) => {
                         let result = self.result(layout, record, index, workload.metric);
                         workload.results.push(result);
                     }
                     None => {
                         let metric = metric(of);
                         let results = vec![self.result(layout, record, index, metric)];
-                        workloads.push(LayoutWorkload { name: of.name.clone(), metric, results });
+                        let name = of.name.clone();
+                        workloads.push((of, LayoutWorkload { name, metric, results }));
                     }
                 }
             }
         }
+        let mut workloads: Vec<LayoutWorkload> =
+            workloads.into_iter().map(|(_, workload)| workload).collect();
         for workload in &mut workloads {
             let rate = |result: &LayoutResult| result.rate.unwrap_or(-1.0);
             workload.results.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
@@ -149,7 +158,7 @@ impl<'a> Layouts<'a> {
     ) -> LayoutResult {
         let of = &record.measurements[index];
         let beside = |record: Option<&RunRecord>| {
-            let same = record?.measurements.iter().find(|other| other.name == of.name)?;
+            let same = record?.measurements.iter().find(|other| are_alike(other, of))?;
             Some((rate(same, metric), latency_ns(same)))
         };
         let (one, all) = (beside(self.one), beside(self.all));
@@ -171,6 +180,12 @@ impl<'a> Layouts<'a> {
             write_amplification: write_amplification(record, of),
         }
     }
+}
+
+/// Returns true if two measurements are of the same point of a plan: a name alone may be that of
+/// other I/Os.
+fn are_alike(one: &Measurement, other: &Measurement) -> bool {
+    one.name == other.name && Shape::of(&one.workload) == Shape::of(&other.workload)
 }
 
 /// Kind of target of all measurements of a run.
@@ -276,7 +291,7 @@ fn write_amplification(record: &RunRecord, of: &Measurement) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iodyno_model::{DiskStats, Origin};
+    use iodyno_model::{DiskStats, Origin, Run};
 
     use crate::testing::{Bench, array, each};
 
@@ -316,11 +331,16 @@ mod tests {
 
     #[test]
     fn runs_are_layouts_where_one_is_of_a_drive_and_another_of_what_stands_on_it() {
-        let raw = Bench::new(1).measured().record();
+        let of_a_plan = |bench: Bench| {
+            let mut record = bench.record();
+            record.run.kind = RunKind::Sweep;
+            record
+        };
+        let raw = of_a_plan(Bench::new(1).measured());
         let bench = Bench::new(2).measured().host(|host| {
             host.blocks.push(array(&["nvme0n1", "nvme1n1"]));
         });
-        let mut striped = bench.record();
+        let mut striped = of_a_plan(bench);
         striped.measurements.truncate(3);
         let mut both = striped.clone();
         for of in &mut striped.measurements {
@@ -365,6 +385,24 @@ mod tests {
         // Raw drives alone are no layouts, nor is a device built on drives that were not measured.
         assert!(Layouts::among(&runs[..2]).is_none());
         assert!(Layouts::among(&runs[1..]).is_none());
+        // Jobs of the same name in unrelated runs are no layouts, nor are those of another plan.
+        let changes: [fn(&mut Run); 2] =
+            [|run| run.kind = RunKind::Run, |run| run.plan_name = "x".into()];
+        for change in changes {
+            let mut unrelated = raw.clone();
+            change(&mut unrelated.run);
+            assert!(Layouts::among(&[("raw", &unrelated), ("md0", &striped)]).is_none());
+        }
+        let mut larger = raw.clone();
+        larger.measurements[1].workload.bs = Some(8192);
+        let runs = [("raw", &larger), ("md0", &striped)];
+        let workloads = Layouts::among(&runs).unwrap().workloads();
+        let of_blocks = workloads.iter().filter(|one| one.name == "rand-read");
+        assert!(
+            of_blocks
+                .flat_map(|one| &one.results)
+                .all(|one| one.layout == "raw" || one.of_one.is_none())
+        );
         // Another machine's drive is no reference.
         let mut elsewhere = raw.clone();
         elsewhere.snapshots[0].hostname = iodyno_model::Fact::Read("other".into());
