@@ -2,12 +2,27 @@
 
 use iodyno_model::{JobStats, Measurement};
 
+use crate::measured::{only_trims, writes};
+
 /// The depth search ends when the rate grows by less than this factor.
 pub(crate) const STILL_GROWING: f64 = 1.02;
 
 /// Engines that wait for each I/O, whatever iodepth says (fio(1), ioengine and iodepth).
 pub(crate) const ONE_AT_A_TIME: [&str; 7] =
     ["sync", "psync", "pvsync", "pvsync2", "mmap", "splice", "falloc"];
+/// Engines whose I/Os reach no device: none, or operations on names.
+const WITHOUT_DEVICE: [&str; 10] = [
+    "null",
+    "pagefault",
+    "cpuio",
+    "exec",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+];
 /// The highest of fio's depth levels with this share of the I/Os counts.
 const LEVEL_SHARE: f64 = 0.001;
 
@@ -21,6 +36,21 @@ pub fn waits_for_each(of: &Measurement) -> Option<bool> {
     // Buffered I/O: the kernel copies to and from the page cache within io_submit.
     let buffered = engine == "libaio" && of.workload.direct == Some(false);
     Some(ONE_AT_A_TIME.contains(&engine) || buffered)
+}
+
+/// Returns true if its I/Os are done within the submitting call by the kernel or a file system, so
+/// that no queue of a device holds them: other engines, the page cache, holes punched into files.
+pub(crate) fn waits_in_no_queue(of: &Measurement) -> bool {
+    let engine = of.workload.ioengine.as_deref();
+    engine.is_some_and(|engine| WITHOUT_DEVICE.contains(&engine))
+        || (writes(of) && of.workload.is_buffered() == Some(true))
+        || (only_trims(of) && of.conditions.device.is_some())
+}
+
+/// Mean number of syncs outstanding: a job that waits for one submits no I/O.
+pub(crate) fn syncing(of: &Measurement) -> f64 {
+    let account = of.account.as_ref().filter(|account| account.counted_ns > 0);
+    account.map_or(0.0, |account| account.sync.sum_ns() / account.counted_ns as f64)
 }
 
 /// Returns the I/Os that one job may have outstanding: 1 for a synchronous engine, else its

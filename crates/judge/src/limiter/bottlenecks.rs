@@ -10,7 +10,7 @@ use crate::control_group;
 use crate::convergence::total_figure;
 use crate::figures::percent;
 use crate::measured::is_paced;
-use crate::outstanding::{STILL_GROWING, job_depth};
+use crate::outstanding::{STILL_GROWING, job_depth, syncing, waits_in_no_queue};
 
 /// A submitting thread below this share of a CPU waits for the device, not for the CPU.
 pub(super) const BUSY: f64 = 0.80;
@@ -91,10 +91,11 @@ pub(crate) fn busiest_share(host: Option<&Host>, of: &Measurement) -> Option<Cpu
 }
 
 /// Describes a depth that was not reached, or a rate that still grew at the greatest depth.
-/// `Ok(None)`: the depth sufficed, or the job was rate-limited and its depth is only a bound.
+/// `Ok(None)`: the depth sufficed, no queue holds its I/Os, or the job was rate-limited and its depth
+/// is only a bound.
 /// `Err`: what is missing.
 pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
-    if is_paced(of) {
+    if is_paced(of) || waits_in_no_queue(of) {
         return Ok(None);
     }
     if let [.., (_, before), (depth, last)] = of.conditions.depths_tried.as_slice()
@@ -113,8 +114,9 @@ pub(crate) fn depth_short(of: &Measurement) -> Result<Option<String>, String> {
     if !reached.is_finite() {
         return Err("depth reached is not recorded".into());
     }
-    Ok((reached < DEPTH_REACHED * f64::from(asked))
-        .then(|| format!("{reached:.1} of {asked} I/Os were outstanding on average")))
+    // One I/O at a time is outstanding whenever the job does nothing else.
+    let short = asked > 1 && reached + syncing(of) < DEPTH_REACHED * f64::from(asked);
+    Ok(short.then(|| format!("{reached:.1} of {asked} I/Os were outstanding on average")))
 }
 
 /// Describes I/O of other processes on the devices. `None`: not known.

@@ -64,6 +64,7 @@ fn evidence(context: &RuleContext<'_>, of: &Measurement, why: &str) -> String {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, assert_qualifies, check_rule, reserves};
+    use iodyno_model::{Direction, JobStats};
 
     #[test]
     fn a_shallow_queue_qualifies() {
@@ -84,6 +85,43 @@ mod tests {
         });
         let outcome = check_rule(&RULE, &growing.record());
         assert!(outcome.only(Severity::Info).evidence[0].value.contains("8192"));
+    }
+
+    #[test]
+    fn what_no_queue_of_a_device_holds_is_no_shortfall() {
+        let reserved = |change: &dyn Fn(&mut Measurement)| {
+            let bench = Bench::new(1).measured().measurement(1, |of| {
+                of.conditions.depth_reached = Some(9.0);
+                change(of);
+            });
+            reserves(&RULE, &bench.record(), 1).is_some()
+        };
+        assert!(reserved(&|_| ()));
+        assert!(reserved(&|of| of.workload.direct = Some(false)), "reads of the cache wait for it");
+        assert!(!reserved(&|of| {
+            of.workload.direct = Some(false);
+            of.workload.rw = Some("randwrite".into());
+        }));
+        let trims = |of: &mut Measurement, device: Option<&str>| {
+            of.total[0].direction = Direction::Trim;
+            of.conditions.device = device.map(str::to_owned);
+        };
+        assert!(reserved(&|of| trims(of, None)));
+        assert!(!reserved(&|of| trims(of, Some("nvme0n1"))));
+        assert!(!reserved(&|of| of.workload.ioengine = Some("filecreate".into())));
+        assert!(!reserved(&|of| {
+            (of.conditions.depth_asked, of.conditions.depth_reached) = (Some(1), Some(0.2));
+        }));
+        // Half of the time all that was asked for is outstanding, half of it a sync.
+        let syncs = |seconds: u64| {
+            move |of: &mut Measurement| {
+                (of.conditions.depth_asked, of.conditions.depth_reached) = (Some(2), Some(1.0));
+                let mut account = JobStats { counted_ns: 10_000_000_000, ..JobStats::default() };
+                (0..seconds).for_each(|_| account.sync.record(1_000_000_000));
+                of.account = Some(account);
+            }
+        };
+        assert!(reserved(&syncs(0)) && reserved(&syncs(1)) && !reserved(&syncs(9)));
     }
 
     #[test]
