@@ -191,6 +191,23 @@ fn it_looks_again_until_each_limit_is_decided_or_all_repetitions_are_made() {
 }
 
 #[test]
+fn inputs_are_checked_before_anything_is_measured() {
+    let runner = Runner::new();
+    for (name, value, told) in [
+        ("most-repetitions", "forty", "'forty' is not a whole number"),
+        ("repetitions", "0", "'0' is not a whole number"),
+        ("repetitions", "2", "3 or more, or give noise"),
+        ("results", "a,b", "name a folder without one"),
+    ] {
+        let inputs = [("candidate", "touch measured"), (name, value)];
+        let output = runner.run(&[&JOB_FILE[..], &inputs].concat());
+        status(&output, 2);
+        assert!(text(&output.stdout).contains(told), "{}", text(&output.stdout));
+    }
+    assert!(!runner.world.path("work space/measured").exists());
+}
+
+#[test]
 fn results_of_an_earlier_job_are_a_baseline_with_the_noise_between_jobs() {
     let runner = Runner::new();
     let stored = [("baseline-results", "stored"), ("noise", "30%"), ("repetitions", "3")];
