@@ -52,6 +52,10 @@ fn the_quick_plan_reads_a_single_target() {
     let output = world.run(&[&check[..], &["--generator", "simulated", "--json"]].concat());
     let document = json(&output.stdout);
     assert_eq!(document["measurements"][0]["name"], "latency", "{document:#}");
+    // Its only measurement has nothing to be compared with.
+    assert_eq!(document["verdict"], "UNJUDGED");
+    let required = [&check[..], &["--generator", "simulated", "--require-verdict"]].concat();
+    status(&world.run(&required), 4);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use iodyno_model::{
 };
 
 use crate::causes::attribute;
+use crate::open_metrics::JudgedTargets;
 use crate::place::names;
 use crate::question::Question;
 use crate::question_scope::QuestionScope;
@@ -154,9 +155,13 @@ fn of_severity(severity: Severity) -> Verdict {
 
 /// The contribution of a metric to the verdict on its target: pass if unjudged where no verdict is
 /// expected.
-fn of_metric(judged: &MetricJudgement) -> Verdict {
-    match judged.verdict {
-        Verdict::Unjudged if !judged.is_open() => Verdict::Pass,
+fn of_metric(
+    targets: &JudgedTargets<'_>,
+    of: &JudgedMeasurement,
+    metric: &MetricJudgement,
+) -> Verdict {
+    match metric.verdict {
+        Verdict::Unjudged if !targets.is_open(of, metric) => Verdict::Pass,
         verdict => verdict,
     }
 }
@@ -202,13 +207,15 @@ fn subjects(
     let found = findings.iter().flat_map(|finding| {
         finding.subjects.iter().map(|name| (name, of_severity(finding.severity)))
     });
+    let judged_targets = &JudgedTargets::of(record, measurements);
     let rates = measurements.iter().flat_map(|judged| {
         // A measurement of several targets gives no verdict on one of them.
         let alone = match record.measurements[judged.measurement].targets.as_slice() {
             [target] => Some(target),
             _ => None,
         };
-        judged.metrics.iter().filter_map(move |metric| Some((alone?, of_metric(metric))))
+        let of = move |metric| Some((alone?, of_metric(judged_targets, judged, metric)));
+        judged.metrics.iter().filter_map(of)
     });
     let mut worst: HashMap<&str, Verdict> = HashMap::new();
     for (name, verdict) in open.chain(found).chain(rates) {
@@ -257,11 +264,15 @@ fn whole(
     let run = &context.record().run;
     let nothing =
         subjects.is_empty() || !run.skipped.is_empty() || !is_judged(context, measurements);
+    let targets = &JudgedTargets::of(context.record(), measurements);
+    let metrics = measurements
+        .iter()
+        .flat_map(|of| of.metrics.iter().map(move |metric| of_metric(targets, of, metric)));
     findings
         .iter()
         .map(|finding| of_severity(finding.severity))
         .chain(subjects.iter().map(|(_, verdict)| *verdict))
-        .chain(measurements.iter().flat_map(|judged| &judged.metrics).map(of_metric))
+        .chain(metrics)
         .fold(open_verdict(nothing), Verdict::max)
 }
 

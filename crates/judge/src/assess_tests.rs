@@ -1,4 +1,4 @@
-use iodyno_model::{Fact, RunRecord, Scope, Skipped, WrittenState};
+use iodyno_model::{Fact, Metric, RunRecord, Scope, Skipped, WrittenState};
 use proptest::prelude::*;
 
 use super::*;
@@ -132,6 +132,23 @@ fn without_a_yardstick_a_rate_is_unjudged_and_shown_against_its_link() {
     assert!(reason.starts_with("nothing to compare with; 96 % of what link"), "{reason}");
     assert_eq!((all.verdict, subject(&all, "nvme0")), (Verdict::Unjudged, Verdict::Unjudged));
     assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
+}
+
+#[test]
+fn a_latency_without_a_claim_is_missed_only_where_nothing_else_is_judged() {
+    let mut record = Bench::new(1).measured().record();
+    // The data sheet states the latency of 4 KiB.
+    record.measurements[2].workload.bs = Some(8192);
+    let all = judged(&record);
+    assert_eq!(all.measurements[2].metrics[0].verdict, Verdict::Unjudged);
+    assert_eq!((all.verdict, exit_status(&record, &all, true)), (Verdict::Pass, ExitStatus::Fine));
+    record.measurements.retain(|of| of.workload.iodepth == Some(1));
+    let all = judged(&record);
+    let [of] = all.measurements.as_slice() else { panic!("{:?}", all.measurements) };
+    assert_eq!((of.metrics[0].metric, of.metrics.len()), (Metric::LatencyMean, 1));
+    assert_eq!((all.verdict, subject(&all, "nvme0")), (Verdict::Unjudged, Verdict::Unjudged));
+    assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
+    assert_eq!(exit_status(&record, &all, false), ExitStatus::Fine);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Exit status of the process.
 
-use iodyno_model::{
-    Assessment, MetricJudgement, Run, RunKind, RunRecord, RunState, Scope, Verdict,
-};
+use iodyno_model::{Assessment, Run, RunKind, RunRecord, RunState, Scope, Verdict};
+
+use crate::open_metrics::JudgedTargets;
 
 /// Exit status; the number is `status as u8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,10 +66,13 @@ fn requires_verdict(run: &Run) -> bool {
 
 /// Returns true if something that was asked could not be judged.
 fn unjudged(record: &RunRecord, assessment: &Assessment) -> bool {
-    let mut metrics = assessment.measurements.iter().flat_map(|judged| &judged.metrics);
-    let open_rate = metrics.any(MetricJudgement::is_open);
+    let targets = JudgedTargets::of(record, &assessment.measurements);
+    let is_open = assessment
+        .measurements
+        .iter()
+        .any(|of| of.metrics.iter().any(|metric| targets.is_open(of, metric)));
     assessment.verdict == Verdict::Unjudged
-        || open_rate
+        || is_open
         || !record.run.skipped.is_empty()
         || assessment.subjects.iter().any(|(_, verdict)| *verdict == Verdict::Unjudged)
 }

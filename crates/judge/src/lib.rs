@@ -36,6 +36,7 @@ pub mod limiter;
 mod linear_tests;
 mod links;
 mod measured;
+mod open_metrics;
 mod outstanding;
 mod place;
 mod question;

@@ -172,16 +172,6 @@ pub struct JudgedMeasurement {
     pub metrics: Vec<MetricJudgement>,
 }
 
-impl MetricJudgement {
-    /// True if the metric should have been judged and could not be. A latency without a claim is
-    /// shown and not judged, since few data sheets state one; in a series of depths the best one
-    /// stands for the others.
-    pub fn is_open(&self) -> bool {
-        let stands_for_it = self.below_saturation.is_some_and(|why| why.surpassed_by.is_some());
-        self.verdict == Verdict::Unjudged && self.metric != Metric::LatencyMean && !stands_for_it
-    }
-}
-
 impl JudgedMeasurement {
     /// Returns the reasons that decide the validity: for an invalid measurement, not those that
     /// would only qualify it.
