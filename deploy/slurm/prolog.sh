@@ -14,5 +14,10 @@ timeout 5 "$IODYNO" runs prune --quiet --keep 100 >/dev/null 2>&1
 # 126 and 127: no binary) is the same on all nodes, and drains none.
 case $status in
 1 | 3 | 124) exit 1 ;;
-*) exit 0 ;;
+0 | 4) exit 0 ;;
+*)
+    # Nobody would see that nodes are no longer checked.
+    logger -s -t iodyno-prolog "iodyno check: exit status $status, not judged: the job begins; run it by hand"
+    exit 0
+    ;;
 esac

@@ -370,7 +370,8 @@ fn slurms_prolog_keeps_jobs_off_bad_and_silent_drives_alone() {
     let prolog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/slurm/prolog.sh");
     let options = world.path("healthcheck");
     let exits = |iodyno: &str, status: u8| {
-        std::fs::write(&options, format!("IODYNO={iodyno}\n")).unwrap();
+        let logger = "logger() { echo \"$*\" >>logged; }";
+        std::fs::write(&options, format!("IODYNO={iodyno}\n{logger}\n")).unwrap();
         // Runs `sh check --quiet …` in place of `iodyno check --quiet …`.
         std::fs::write(world.path("check"), format!("exit {status}\n")).unwrap();
         std::fs::write(world.path("runs"), "echo $* >>pruned\n").unwrap();
@@ -387,6 +388,8 @@ fn slurms_prolog_keeps_jobs_off_bad_and_silent_drives_alone() {
     assert_eq!(pruned, "prune --quiet --keep 100\n".repeat(7));
     assert_eq!(exits("/none", 0), 0, "a binary that is missing drains no cluster");
 }
+    let logged = std::fs::read_to_string(world.path("logged")).unwrap();
+    assert_eq!(logged.lines().count(), 3, "2, 126 and 127 are not judged: {logged}");
 
 #[test]
 fn slurms_health_check_drains_a_node_once_and_leaves_other_reasons() {
@@ -396,7 +399,8 @@ fn slurms_health_check_drains_a_node_once_and_leaves_other_reasons() {
     let asked = |state: &str, status: u8| {
         // Replaces scontrol(1), which the script takes from the system's directories.
         let scontrol = format!(
-            "scontrol() {{ [ $1 = show ] && echo '   State={state} Weight=1' || echo \"$*\" >>asked; }}"
+            "scontrol() {{ [ $1 = show ] && echo '   State={state} Weight=1' || echo \"$*\" >>asked; }}\n\
+             logger() {{ echo \"$*\" >>logged; }}"
         );
         std::fs::write(&options, format!("IODYNO=sh\n{scontrol}\n")).unwrap();
         // Runs `sh accept quick …` in place of `iodyno accept quick …`.
@@ -414,6 +418,12 @@ fn slurms_health_check_drains_a_node_once_and_leaves_other_reasons() {
     assert_eq!([0, 2, 4].map(|status| asked("IDLE", status)), ["", "", ""]);
     assert_eq!(["IDLE+DRAIN", "DRAINED*"].map(|state| asked(state, 1)), ["", ""]);
 }
+    let logged = std::fs::read_to_string(world.path("logged")).unwrap();
+    assert_eq!(logged.lines().count(), 2, "{logged}");
+    assert!(
+        logged.contains("exit status 2, not drained") && logged.contains("status 4"),
+        "{logged}"
+    );
 
 #[test]
 fn slurms_acceptance_drains_bad_nodes_and_no_undecided_ones() {
@@ -427,8 +437,8 @@ fn slurms_acceptance_drains_bad_nodes_and_no_undecided_ones() {
     ] {
         script(&bin.join(name), body);
     }
-    let asked = |status: u8| {
-        let accept = format!("echo 'iodyno: link-degraded'; exit {status}\n");
+    let asked = |reason: &str, status: u8| {
+        let accept = format!("echo '{reason}'; exit {status}\n");
         std::fs::write(world.path("accept"), accept).unwrap();
         std::fs::write(world.path("asked"), "").unwrap();
         let mut command = world.with_environment(Command::new("bash"));
@@ -439,6 +449,8 @@ fn slurms_acceptance_drains_bad_nodes_and_no_undecided_ones() {
         std::fs::read_to_string(world.path("asked")).unwrap()
     };
     let drains = "update NodeName=node1 State=DRAIN Reason=iodyno: link-degraded\n";
-    assert_eq!([1, 3].map(asked), [drains, drains]);
-    assert_eq!([0, 2, 4, 126, 127].map(asked), [""; 5]);
+    let of = |status| asked("iodyno: link-degraded", status);
+    assert_eq!([1, 3].map(of), [drains, drains]);
+    assert_eq!([0, 2, 4, 126, 127].map(of), [""; 5]);
+    assert_eq!(asked("", 3), "", "an interrupt says nothing about the node");
 }
