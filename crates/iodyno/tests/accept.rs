@@ -11,10 +11,11 @@ use crate::common::{World, json, says, script, status, text, validate};
 use serde_json::Value;
 
 /// Four drives, one of them behind a degraded link.
-const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
+pub(crate) const MACHINE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
 
 /// Two steps on a directory, one after the other.
-const TWICE: &str = r#"
+pub(crate) const TWICE: &str = r#"
 format = "iodyno.accept/1"
 name = "twice"
 about = "for a test"
@@ -27,24 +28,24 @@ run = ["check", "--time", "100ms", "{targets}"]
 run = ["check", "--time", "100ms", "{targets}"]
 "#;
 
-fn profile(world: &World, text: &str) -> String {
+pub(crate) fn profile(world: &World, text: &str) -> String {
     let path = world.path("own.toml");
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-fn path(path: &Path) -> &str {
+pub(crate) fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 /// Runs `accept quick` on the captured machine.
-fn quick(world: &World, words: &[&str]) -> Output {
+pub(crate) fn quick(world: &World, words: &[&str]) -> Output {
     world.run(&[&["accept", "quick", "--sysroot", MACHINE], words].concat())
 }
 
 /// Starts a server that answers requests with these statuses, one after the other; returns the
 /// requests.
-fn server(statuses: &'static [u16]) -> (String, JoinHandle<Vec<(String, String)>>) {
+pub(crate) fn server(statuses: &'static [u16]) -> (String, JoinHandle<Vec<(String, String)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let heard = std::thread::spawn(move || {
@@ -387,9 +388,9 @@ fn slurms_prolog_keeps_jobs_off_bad_and_silent_drives_alone() {
     let pruned = std::fs::read_to_string(world.path("pruned")).unwrap();
     assert_eq!(pruned, "prune --quiet --keep 100\n".repeat(7));
     assert_eq!(exits("/none", 0), 0, "a binary that is missing drains no cluster");
-}
     let logged = std::fs::read_to_string(world.path("logged")).unwrap();
     assert_eq!(logged.lines().count(), 3, "2, 126 and 127 are not judged: {logged}");
+}
 
 #[test]
 fn slurms_health_check_drains_a_node_once_and_leaves_other_reasons() {
@@ -417,13 +418,13 @@ fn slurms_health_check_drains_a_node_once_and_leaves_other_reasons() {
     assert_eq!([1, 3].map(|status| asked("IDLE", status)), [drains, drains]);
     assert_eq!([0, 2, 4].map(|status| asked("IDLE", status)), ["", "", ""]);
     assert_eq!(["IDLE+DRAIN", "DRAINED*"].map(|state| asked(state, 1)), ["", ""]);
-}
     let logged = std::fs::read_to_string(world.path("logged")).unwrap();
     assert_eq!(logged.lines().count(), 2, "{logged}");
     assert!(
         logged.contains("exit status 2, not drained") && logged.contains("status 4"),
         "{logged}"
     );
+}
 
 #[test]
 fn slurms_acceptance_drains_bad_nodes_and_no_undecided_ones() {

@@ -228,7 +228,7 @@ fn messages_wrap_at_40_columns() {
 
 /// The binary as root without these capabilities, or as the current user: others may not have
 /// access to this folder.
-fn without(world: &World, capabilities: &str, arguments: &[&str]) -> Output {
+pub(crate) fn without(world: &World, capabilities: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("prlimit");
     command.args(["--memlock=16384:16384", "setpriv"]);
     if std::fs::metadata("/proc/self").unwrap().uid() == 0 {

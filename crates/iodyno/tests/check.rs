@@ -39,7 +39,7 @@ fn a_simulated_drive_is_checked_stored_and_shown_again() {
 
     let runs = json(&world.run(&["runs", "--json"]).stdout);
     assert_eq!(runs["runs"][0]["name"], "first");
-    status(&world.run(&["runs", "rm", "first"]), 0);
+    status(&world.run(&["runs", "rm", "first", "last"]), 0);
     let runs = json(&world.run(&["runs", "--json"]).stdout);
     assert_eq!(runs["runs"].as_array().unwrap().len(), 0);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accept;
+mod accept_faults;
 mod action;
 mod architecture;
 mod as_fio;

@@ -98,6 +98,27 @@ fn documents_are_put_once_and_read_by_lists() {
 }
 
 #[test]
+fn an_object_that_cannot_be_read_hides_no_other() {
+    let server = Server::new();
+    let reader = World::new();
+    for folder in ["busy", "fine", "refused"] {
+        let world = World::new();
+        let place = format!("s3://bucket/fleet/{folder}");
+        let words = ["accept", "quick", "--sysroot", MACHINE, "--push", &place];
+        status(&server.run(&world, &words, WHO), 1);
+    }
+    let read = server.run(&reader, &["runs", "fleet", "s3://bucket/fleet"], WHO);
+    says(&read, 4, "fleet/refused/");
+    let said = text(&read.stderr);
+    assert!(said.contains("it answered 403") && said.lines().count() == 1, "{said}");
+    assert!(text(&read.stdout).contains("4 drives on 1 host"), "{}", text(&read.stdout));
+    let asked = server.ended();
+    let of_busy = asked.iter().filter(|line| line.starts_with("GET") && line.contains("/busy/"));
+    let answers: Vec<&str> = of_busy.filter_map(|line| line.rsplit(' ').next()).collect();
+    assert_eq!(answers, ["503", "200"], "{asked:?}");
+}
+
+#[test]
 fn credentials_come_from_a_file_too_and_mistakes_are_told() {
     let server = Server::new();
     let world = World::new();

@@ -288,7 +288,9 @@ Examples:
   iodyno runs fleet hosts/ --format together
 
 A postgres:// or s3:// URL stands for all documents that nodes pushed there; credentials are where
-`accept --push` has them.")]
+`accept --push` has them.
+
+Exit status: 0 printed, 2 bad usage or nothing readable, 4 part of the input could not be read.")]
 pub(crate) struct Fleet {
     /// Runs (ids, names, `last`), files, folders, s3:// or postgres:// URLs, @FILE or env:NAME
     /// [default: every run in the store]

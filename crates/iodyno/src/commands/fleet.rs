@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use anyhow::{Result, anyhow};
+use iodyno_fio::read::plain_name;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Assessment, RunRecord, Stated};
 use iodyno_report::Judged;
@@ -104,8 +105,12 @@ fn load_folder<T: FromDocuments>(
     folder: &Path,
     claims: &ClaimBook,
 ) -> Result<Vec<T>> {
-    let mut files = Vec::new();
-    documents_below(folder, MAX_DEPTH, &mut files);
+    let (mut files, mut left_out) = (Vec::new(), Vec::new());
+    documents_below(folder, MAX_DEPTH, &mut files, &mut left_out);
+    for Unread { path, why } in left_out {
+        context.note_unreadable();
+        terminal::note(&format!("{}: {why}", path.display()));
+    }
     let are_all = files.len() <= MAX_DOCUMENTS;
     files.truncate(MAX_DOCUMENTS);
     files.sort();
@@ -182,8 +187,8 @@ fn load_reference<T: FromDocuments>(
         let read = workers.into_iter().filter_map(|worker| worker.join().ok());
         (read.flatten().collect::<Vec<_>>(), ended)
     });
-    if !ended.map_err(|refused| anyhow!("{}: {}", reference.name(), refused.why))? {
-        note_left_out(context, reference.name());
+    if !ended.map_err(|refused| anyhow!("{}: {}", reference.shown(), refused.why))? {
+        note_left_out(context, reference.shown());
     }
     let mut runs = Vec::new();
     for one in read {
@@ -210,30 +215,63 @@ fn note_left_out(context: &Context, place: &str) {
 /// than today's.
 fn load_text<T: FromDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
     let told = |error| format!("{}: {error}", document.name);
-    match T::of_documents(&document.text).map_err(told)? {
+    let text = match &document.text {
+        Ok(text) => text,
+        Err(refused) => return Err(format!("{}: {}", document.name, refused.why)),
+    };
+    match T::of_documents(text).map_err(told)? {
         Some(runs) => Ok(runs),
         None => {
-            let records = read_runs(&document.text).map_err(told)?;
+            let records = read_runs(text).map_err(told)?;
             Ok(records.iter().filter_map(|record| T::of_record(record, claims)).collect())
         }
     }
 }
 
-/// Collects files that end in `.json`, at most one more than are read, without links: pushed files
+/// A folder, or an entry of one, that is not read, and why.
+struct Unread {
+    path: PathBuf,
+    why: String,
+}
+
+/// Collects files named as documents, at most one more than are read, without links: pushed files
 /// could point anywhere.
-fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let Ok(kind) = entry.file_type() else { continue };
+fn documents_below(
+    folder: &Path,
+    deep: usize,
+    files: &mut Vec<PathBuf>,
+    left_out: &mut Vec<Unread>,
+) {
+    let unread = |error| Unread { path: folder.into(), why: format!("cannot be read: {error}") };
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return left_out.push(unread(error)),
+    };
+    for entry in entries {
+        let (path, kind) = match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
+            Ok(found) => found,
+            Err(error) => {
+                left_out.push(unread(error));
+                continue;
+            }
+        };
         if files.len() > MAX_DOCUMENTS {
             return;
         } else if kind.is_dir() && deep > 0 {
-            documents_below(&path, deep - 1, files);
-        } else if kind.is_file() && path.extension().is_some_and(|ending| ending == "json") {
+            documents_below(&path, deep - 1, files, left_out);
+        } else if kind.is_dir() {
+            let why = format!("more than {MAX_DEPTH} folders below the one named: name it too");
+            left_out.push(Unread { path, why });
+        } else if kind.is_file() && is_document(&path) {
             files.push(path);
         }
     }
+}
+
+/// True of the name of a document, which may be compressed.
+fn is_document(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    plain_name(&name).ends_with(".json")
 }
 
 /// The runs that a word names.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use iodyno_model::distinct;
 
 use crate::arguments::{Runs, RunsAction, Table};
 use crate::commands::{accept, export, fleet};
@@ -29,10 +30,11 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
         Some(RunsAction::Rm { runs }) => {
             let mut store = context.store()?;
             // All runs are looked up before any is removed: a typing mistake removes nothing.
-            let found = runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?;
-            for run in found {
-                store.remove(&run.id)?;
-                say(context, &format!("removed {}", run.id))?;
+            let ids = runs.iter().map(|run| Ok(store.find(run)?.id));
+            // Two words may name one run.
+            for id in distinct(ids.collect::<Result<Vec<String>>>()?) {
+                store.remove(&id)?;
+                say(context, &format!("removed {id}"))?;
             }
         }
         Some(RunsAction::Prune { keep }) => {

@@ -11,15 +11,22 @@ use crate::context::Usage;
 const MAX_SECRET_BYTES: u64 = 16 << 10;
 
 /// Query parameters that make a URL a credential (presigned URLs, tokens).
-const SECRETS: [&str; 8] = [
+const SECRETS: [&str; 15] = [
     "signature",
-    "x-amz-signature",
-    "x-goog-signature",
     "sig",
     "token",
     "password",
+    "passwd",
+    "sslpassword",
+    "pwd",
     "key",
+    "apikey",
+    "accesskey",
     "secret",
+    "auth",
+    "authorization",
+    "credential",
+    "credentials",
 ];
 
 /// A destination as typed: `@FILE` and `env:NAME` stand for a URL that is read when needed, so that
@@ -56,7 +63,7 @@ impl DestinationRef {
             return Err(Usage(what.into()));
         }
         let Destination::Folder(folder) =
-            destination(word).map_err(|refused| Usage(format!("{word}: {}", refused.why)))?
+            destination(word).map_err(|refused| Usage(format!("destination: {}", refused.why)))?
         else {
             return Ok(Self(word.into()));
         };
@@ -68,14 +75,20 @@ impl DestinationRef {
         Ok(Self(folder.display().to_string()))
     }
 
-    /// The destination as typed.
-    pub(crate) fn name(&self) -> &str {
-        &self.0
+    /// The destination for messages, which end up in logs: without the query of its URL.
+    pub(crate) fn shown(&self) -> &str {
+        match self.0.contains("://") {
+            true => self.0.split(['?', '#']).next().unwrap_or_default(),
+            false => &self.0,
+        }
     }
 
     /// True if `word` names something reached by a URL.
     pub(crate) fn is_remote(word: &str) -> bool {
-        word.starts_with('@') || word.starts_with("env:") || word.contains("://")
+        word.starts_with('@')
+            || word.starts_with("env:")
+            || word.contains("://")
+            || is_mistyped_url(word)
     }
 
     /// Sends `upload` once.
@@ -134,6 +147,10 @@ fn destination(word: &str) -> Result<Destination, PushError> {
     let Some((scheme, rest)) = word.split_once("://") else {
         return match word {
             "" => Err(PushError::permanent("it is empty")),
+            // Passwords in a mistyped URL must not become the name of a directory.
+            url if is_mistyped_url(url) => Err(PushError::permanent(
+                "a URL has :// behind its scheme; a directory of such a name begins with ./",
+            )),
             path => Ok(Destination::Folder(path.into())),
         };
     };
@@ -149,6 +166,12 @@ fn destination(word: &str) -> Result<Destination, PushError> {
     }
 }
 
+/// True of `https:host`, `http:/host`: a scheme without `://`.
+fn is_mistyped_url(word: &str) -> bool {
+    let scheme = word.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+    ["file", "http", "https", "postgres", "postgresql", "s3"].contains(&scheme.as_str())
+}
+
 /// True if a URL is a credential.
 pub(super) fn is_secret(word: &str) -> bool {
     let Some((_, rest)) = word.split_once("://") else { return false };
@@ -157,9 +180,24 @@ pub(super) fn is_secret(word: &str) -> bool {
     let query = rest.split_once('?').map_or("", |(_, query)| query);
     has_password
         || query.split('&').any(|pair| {
-            let name = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
-            SECRETS.iter().any(|secret| name == *secret || name.ends_with(&format!("-{secret}")))
+            let name = decoded(pair.split('=').next().unwrap_or_default()).to_ascii_lowercase();
+            name.split(['-', '_', '.']).next_back().is_some_and(|last| SECRETS.contains(&last))
         })
+}
+
+/// A name of a query without percent-encoding (RFC 3986, 2.1).
+fn decoded(name: &str) -> String {
+    let mut parts = name.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let code = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code {
+            Some(code) => bytes.push(code),
+            None => bytes.extend_from_slice(b"%"),
+        }
+        bytes.extend_from_slice(&part.as_bytes()[if code.is_some() { 2 } else { 0 }..]);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// First line of a file.
@@ -185,26 +223,46 @@ mod tests {
             "http://host/?TOKEN=abc",
             "postgres://me:pw@/fleet?host=/run/postgresql",
             "postgres://me@db/fleet?password=abc",
+            "postgres://me@db/fleet?sslpassword=abc",
+            "https://host/?access_token=abc",
+            "https://host/?api_key=abc",
+            "https://host/?v=1&apikey=abc",
+            "https://host/?auth=abc",
+            "https://host/?pwd=abc",
+            "https://host/?X-Amz-Credential=abc",
+            "https://host/?api%5fk%65y=abc",
         ] {
             let Err(Usage(words)) = DestinationRef::typed(secret) else { panic!("{secret}") };
             assert!(words.contains("@FILE") && !words.contains("pw@"), "{words}");
             assert!(!words.contains("abc") && !words.contains("00ff"), "{words}");
         }
         for fine in ["https://host/a/", "https://me@host/", "https://host/?keyboard=1", "env:URL"] {
-            assert_eq!(DestinationRef::typed(fine).unwrap().name(), fine);
+            assert_eq!(DestinationRef::typed(fine).unwrap().0, fine);
+        }
+    }
+
+    #[test]
+    fn messages_show_no_query_and_no_mistyped_url() {
+        for (word, shown) in [
+            ("https://host/a?one=1&two=2", "https://host/a"),
+            ("s3://bucket/a#b", "s3://bucket/a"),
+            ("/srv/a?b", "/srv/a?b"),
+        ] {
+            assert_eq!(DestinationRef::typed(word).unwrap().shown(), shown);
+        }
+        for mistyped in ["https:me:pw@host", "http:/me:pw@host/x", "HTTPS:me:pw@host", "s3:me:pw"] {
+            let Err(Usage(words)) = DestinationRef::typed(mistyped) else { panic!("{mistyped}") };
+            assert!(words.contains("://") && !words.contains("pw"), "{words}");
         }
     }
 
     #[test]
     fn paths_are_absolute_and_schemes_known() {
         let here = std::env::current_dir().unwrap();
-        assert_eq!(
-            DestinationRef::typed("store").unwrap().name(),
-            here.join("store").to_str().unwrap()
-        );
+        assert_eq!(DestinationRef::typed("store").unwrap().0, here.join("store").to_str().unwrap());
         let file = format!("@{}", here.join("url").display());
-        assert_eq!(DestinationRef::typed("@url").unwrap().name(), file);
-        assert_eq!(DestinationRef::typed("file:///srv/runs").unwrap().name(), "/srv/runs");
+        assert_eq!(DestinationRef::typed("@url").unwrap().0, file);
+        assert_eq!(DestinationRef::typed("file:///srv/runs").unwrap().0, "/srv/runs");
         for wrong in ["", "ftp://host/", "file://host/x"] {
             assert!(DestinationRef::typed(wrong).is_err(), "{wrong}");
         }

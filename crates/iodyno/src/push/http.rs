@@ -15,7 +15,7 @@ use super::{MIN_TIMEOUT, PushError, Upload, tls};
 /// Time limit of an attempt.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Status of a server that has the document already (RFC 9110, If-None-Match: *).
+/// Status of a server that has something there already (RFC 9110, If-None-Match: *).
 const ALREADY_THERE: u16 = 412;
 
 /// Puts `upload` under its name below `url`, or at `url` itself if that has a query, as presigned
@@ -50,7 +50,8 @@ fn is_unencrypted(url: &str) -> bool {
     url.scheme_str() == Some("http") && !is_here
 }
 
-/// Puts `upload` at `url`, unless something is there.
+/// Puts `upload` at `url`, unless something is there. Only a URL that ends in the document's own,
+/// unique name says that this is the same document.
 pub(super) fn put_at(
     url: &str,
     authorization: Option<String>,
@@ -70,9 +71,18 @@ pub(super) fn put_at(
         // Redirects are not followed: they would carry the credential elsewhere.
         Ok(answer) if answer.status().is_success() => Ok(()),
         Ok(answer) => Err(PushError::permanent(format!("it answered {}", answer.status()))),
-        Err(Error::StatusCode(ALREADY_THERE)) => Ok(()),
+        Err(Error::StatusCode(ALREADY_THERE)) if is_own(url, upload.name) => Ok(()),
+        Err(Error::StatusCode(ALREADY_THERE)) => Err(PushError::permanent(
+            "another document is at this URL already, and each needs a URL of its own",
+        )),
         Err(error) => Err(refused(&error)),
     }
+}
+
+/// True if the path of `url` ends in `name`.
+fn is_own(url: &str, name: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    path.rsplit('/').next() == Some(name)
 }
 
 /// Text at `url`, at most `most_bytes`.

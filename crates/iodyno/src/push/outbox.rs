@@ -2,7 +2,7 @@
 //! which lists the destinations that lack it. The newest are kept; `dropped` names the others.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use iodyno_files::NameOrigin;
 
-use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload};
+use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload, with_retries};
 
 /// Suffix of the list of destinations.
 const LIST_SUFFIX: &str = ".to";
@@ -24,10 +24,6 @@ const MAX_KEPT_BYTES: u64 = 1 << 30;
 const DROPPED: &str = "dropped";
 /// Maximum number of names in that file; the last are kept.
 const MAX_DROPPED: usize = 10_000;
-/// Maximum number of attempts per destination.
-const MAX_TRIES: u32 = 4;
-/// First pause between two attempts; doubled each time, and randomised between half and all of it.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Grace period after the deadline, within which another document may be started.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -114,6 +110,8 @@ impl Outbox {
             }
             let (bytes, to) = match self.read(name) {
                 Ok(read) => read,
+                // Another iodyno sent it since the names were read.
+                Err(_) if self.is_gone(name) => continue,
                 Err(error) => {
                     pushed.left += 1;
                     pushed.unreadable.push(format!("{error:#}"));
@@ -136,7 +134,7 @@ impl Outbox {
             if lacking.is_empty() {
                 pushed.done += 1;
                 self.forget(name);
-            } else {
+            } else if !self.is_gone(name) {
                 pushed.left += 1;
                 // The old list stays in place, so that some destinations get the document once
                 // more.
@@ -157,7 +155,11 @@ impl Outbox {
     fn refuse_of_others(&self) -> Result<()> {
         let found = match self.folder.symlink_metadata() {
             Ok(found) => found,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(());
+            }
             Err(error) => return Err(error.into()),
         };
         let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
@@ -233,6 +235,12 @@ impl Outbox {
         outcome.map(drop)
     }
 
+    /// True if the document, which is removed before its list, is no longer here.
+    fn is_gone(&self, name: &str) -> bool {
+        let found = self.folder.join(name).symlink_metadata();
+        found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    }
+
     fn forget(&self, name: &str) {
         for name in [name, &format!("{name}{LIST_SUFFIX}")] {
             // Another iodyno may have sent it at the same time.
@@ -254,24 +262,9 @@ fn run_id(name: &str) -> &str {
     stem.rsplit('.').next().unwrap_or(stem)
 }
 
-/// Sends `upload` to a destination, with retries as long as they may help.
+/// Sends `upload` to a destination, with retries.
 fn send_with_retries(to: &DestinationRef, upload: &Upload<'_>) -> Result<(), PushError> {
-    let mut pause = FIRST_PAUSE;
-    let mut tries = 1;
-    loop {
-        let refused = match to.send(upload) {
-            Ok(()) => return Ok(()),
-            Err(refused) => refused,
-        };
-        // Random pauses: a thousand machines that failed together must not retry together.
-        let wait = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
-        if !refused.is_temporary || tries == MAX_TRIES || Instant::now() + wait >= upload.until {
-            return Err(refused);
-        }
-        std::thread::sleep(wait);
-        pause *= 2;
-        tries += 1;
-    }
+    with_retries(upload.until, || to.send(upload))
 }
 
 #[cfg(test)]

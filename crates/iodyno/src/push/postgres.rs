@@ -66,7 +66,7 @@ pub(super) fn for_each_document(
             (owner, name) = (last.get(0), last.get(1));
             for row in rows {
                 let name = format!("{}/{}", row.get::<_, &str>(0), row.get::<_, &str>(1));
-                take(Document { name, text: row.get(2) });
+                take(Document { name, text: Ok(row.get(2)) });
             }
         }
     })

@@ -1,17 +1,19 @@
 //! Stores documents in S3 and compatible object storage, with signatures computed here.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use configparser::ini::Ini;
 use rusty_s3::actions::{ListObjectsV2, S3Action as _};
 use rusty_s3::{Bucket, Credentials, UrlStyle};
 
 use super::http::{get, put_at};
-use super::{Document, MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, PushError, Upload};
+use super::{Document, MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, PushError, Upload, with_retries};
 
 /// Validity of a signature, which is used at once.
 const VALID: Duration = Duration::from_secs(300);
+/// Time within which a list or an object is asked for again.
+const RETRY_TIME: Duration = Duration::from_secs(60);
 /// Maximum length of a credentials file, bytes.
 const MAX_BYTES: u64 = 1 << 20;
 /// Maximum length of a list of a thousand names, bytes.
@@ -34,20 +36,24 @@ pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     put_at(action.sign(VALID).as_str(), None, upload)
 }
 
-/// Passes every document below the prefix to `take`; false: there are more than the maximum.
+/// Passes every document below the prefix to `take`; false: there are more than the maximum. One
+/// that cannot be read is passed with the reason; only a list that cannot be read is an error.
 pub(super) fn for_each_document(
     url: &str,
     take: &mut dyn FnMut(Document),
 ) -> Result<bool, PushError> {
     let place = Place::of(url)?;
     let (mut more, mut given): (Option<String>, usize) = (None, 0);
+    let mut is_away = false;
     loop {
         let mut action = place.bucket.list_objects_v2(Some(&place.credentials));
         action.with_prefix(place.prefix.as_str());
         if let Some(token) = more {
             action.with_continuation_token(token);
         }
-        let list = get(action.sign(VALID).as_str(), MAX_LIST_BYTES)?;
+        let list = with_retries(Instant::now() + RETRY_TIME, || {
+            get(action.sign(VALID).as_str(), MAX_LIST_BYTES)
+        })?;
         let list = ListObjectsV2::parse_response(&list).map_err(PushError::permanent)?;
         for object in list.contents {
             if !object.key.ends_with(".json") {
@@ -58,7 +64,10 @@ pub(super) fn for_each_document(
             }
             given += 1;
             let action = place.bucket.get_object(Some(&place.credentials), &object.key);
-            let text = get(action.sign(VALID).as_str(), MAX_DOCUMENT_BYTES)?;
+            // While the server is away, pauses before each object would add up to hours.
+            let until = Instant::now() + if is_away { Duration::ZERO } else { RETRY_TIME };
+            let text = with_retries(until, || get(action.sign(VALID).as_str(), MAX_DOCUMENT_BYTES));
+            is_away = text.as_ref().is_err_and(|error| error.is_temporary);
             take(Document { name: object.key, text });
         }
         more = list.next_continuation_token;

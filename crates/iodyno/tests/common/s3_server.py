@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape
 
 KEY, SECRET, TOKEN = sys.argv[1:4]
 OBJECTS = {}
+ASKED = set()
 PAGE = 2  # Names in a list, so that small stores have several lists.
 
 
@@ -76,6 +77,10 @@ class Handler(BaseHTTPRequestHandler):
         if not self.is_signed(query):
             return self.answer(403)
         if "list-type" not in query:
+            # Objects that are refused for good, and at the first attempt.
+            if "/refused/" in path or "/busy/" in path and path not in ASKED:
+                ASKED.add(path)
+                return self.answer(403 if "/refused/" in path else 503)
             return self.answer(200, OBJECTS[path]) if path in OBJECTS else self.answer(404)
         bucket = path.rstrip("/") + "/"
         keys = [key.removeprefix(bucket) for key in sorted(OBJECTS) if key.startswith(bucket)]

@@ -319,7 +319,7 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
 
 fn print_refusals(refused: &[(DestinationRef, String)]) {
     for (to, why) in refused {
-        terminal::note(&format!("{} refused: {why}", to.name()));
+        terminal::note(&format!("{} refused: {why}", to.shown()));
     }
 }
 

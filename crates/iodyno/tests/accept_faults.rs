@@ -1,0 +1,92 @@
+//! Tests `iodyno accept` and its pushes where something around them fails.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::accept::{path, quick, server};
+use crate::common::{World, says, status, text};
+
+#[test]
+fn a_presigned_url_with_another_document_keeps_this_one() {
+    let world = World::new();
+    let (url, heard) = server(&[412, 412]);
+    let file = world.path("url");
+    std::fs::write(&file, format!("{url}/bucket/n1.json?X-Amz-Signature=00ff\n")).unwrap();
+    let reference = format!("@{}", path(&file));
+    says(&quick(&world, &["--push", &reference]), 1, "each needs a URL of its own");
+    says(&world.run(&["runs", "push"]), 4, "1 left");
+    assert_eq!(world.files("store.sqlite.outbox").len(), 2);
+    assert_eq!(heard.join().unwrap().len(), 2);
+}
+
+#[test]
+fn a_document_that_another_push_sent_meanwhile_is_not_left() {
+    let world = World::new();
+    let outbox = world.directory("store.sqlite.outbox");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    for name in ["n.0.1.json", "n.0.2.json"] {
+        std::fs::write(outbox.join(name), "{}").unwrap();
+        std::fs::write(outbox.join(format!("{name}.to")), format!("[{url:?}]")).unwrap();
+    }
+    let folder = outbox.clone();
+    let first = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        let mut input = BufReader::new(stream.try_clone().unwrap());
+        while !line.ends_with("\r\n\r\n") {
+            input.read_line(&mut line).unwrap();
+        }
+        for name in ["n.0.2.json", "n.0.2.json.to"] {
+            std::fs::remove_file(folder.join(name)).unwrap();
+        }
+        stream
+            .write_all(b"HTTP/1.1 201 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        // The body is read before the connection ends: a reset would be an error.
+        let _ = input.fill_buf();
+    });
+    says(&world.run(&["runs", "push"]), 0, "pushed: 1");
+    first.join().unwrap();
+    assert!(world.files("store.sqlite.outbox").is_empty());
+}
+
+#[test]
+fn a_folder_of_documents_is_read_whole_or_said_not_to_be() {
+    let world = World::new();
+    let shared = world.directory("shared");
+    status(&quick(&world, &["--push", path(&shared)]), 1);
+    let document = shared.join(&world.files("shared")[0]);
+    let copy = |folder: &str, name: &str| {
+        let to = world.directory(folder).join(name);
+        std::fs::copy(&document, &to).unwrap();
+        to
+    };
+    copy("upper", "N.JSON");
+    let plain = copy("packed", "n.json");
+    assert!(Command::new("gzip").arg(plain).status().unwrap().success());
+    for folder in ["upper", "packed"] {
+        let read = world.run(&["runs", "fleet", folder]);
+        status(&read, 0);
+        assert!(text(&read.stdout).contains("4 drives on 1 host"), "{}", text(&read.stdout));
+    }
+    copy("shared/1/2/3/4/5/6/7/8/9", "deep.json");
+    says(&world.run(&["runs", "fleet", path(&shared)]), 4, "9: more than 8 folders below");
+    copy("beside/locked", "n.json");
+    copy("beside", "n.json");
+    let locked = world.path("beside/locked");
+    let mode = |mode| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(0);
+    let read = crate::bad_input::without(
+        &world,
+        "-dac_override,-dac_read_search",
+        &["runs", "fleet", "beside"],
+    );
+    mode(0o755);
+    says(&read, 4, "beside/locked: cannot be read");
+    assert!(text(&read.stdout).contains("1 host"), "{}", text(&read.stdout));
+}
