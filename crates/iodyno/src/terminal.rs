@@ -49,6 +49,25 @@ pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).context("standard output")
 }
 
+/// Prints the text of a verdict with this exit status.
+pub(crate) fn print_verdict(text: &str, status: u8) -> Result<()> {
+    unless_outweighed(print(text), status)
+}
+
+/// A verdict, whose status is not 0, outweighs a failure to print or keep it: the failure is only
+/// told, unless the reader of our output has gone.
+pub(crate) fn unless_outweighed(outcome: Result<()>, status: u8) -> Result<()> {
+    match outcome {
+        Err(error) if status != 0 => {
+            if !is_closed_pipe(&error) {
+                print_error(&error);
+            }
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
 /// Prints a written file's path and size.
 pub(crate) fn report_written(
     context: &Context,

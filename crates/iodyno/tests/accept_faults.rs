@@ -1,10 +1,10 @@
-//! Tests `iodyno accept` and its pushes where something around them fails.
+//! Tests `iodyno accept` and its pushes where something around them fails: stores, servers, parents.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::accept::{path, quick, server};
+use crate::accept::{MACHINE, path, quick, server};
 use crate::common::{World, says, status, text};
 
 #[test]
@@ -89,4 +89,35 @@ fn a_folder_of_documents_is_read_whole_or_said_not_to_be() {
     mode(0o755);
     says(&read, 4, "beside/locked: cannot be read");
     assert!(text(&read.stdout).contains("1 host"), "{}", text(&read.stdout));
+}
+
+#[test]
+fn a_verdict_survives_an_output_that_nobody_reads() {
+    let world = World::new();
+    let machine = ["--sysroot", MACHINE];
+    status(&world.run(&[&["check", "--no-load", "-q"], &machine[..]].concat()), 1);
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for words in [
+        &["check", "--no-load"][..],
+        &["check", "--no-load", "--json"],
+        &["accept", "quick"],
+        &["accept", "quick", "--drain-hint"],
+        &["show", "last"],
+        &["show", "last", "--details"],
+    ] {
+        let words = [words, &machine, &["--quiet"]].concat();
+        let start = |stdout: Stdio| {
+            world.command().args(&words).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let mut gone = start(Stdio::piped());
+        drop(gone.stdout.take());
+        let gone = gone.wait_with_output().unwrap();
+        assert_eq!((gone.status.code(), text(&gone.stderr)), (Some(1), String::new()), "{words:?}");
+        let full = start(full().into()).wait_with_output().unwrap();
+        assert_eq!(full.status.code(), Some(1), "{words:?}");
+        assert!(text(&full.stderr).contains("standard output"), "{}", text(&full.stderr));
+    }
+    // Where all is well, only a full output is a failure.
+    let output = world.command().arg("list").stdout(full()).output().unwrap();
+    says(&output, 2, "standard output");
 }

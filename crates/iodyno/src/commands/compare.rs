@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         }
         if arguments.verbose { text } else { terminal::in_locale(text) }
     };
-    terminal::print(&text)?;
+    terminal::print_verdict(&text, status)?;
     Ok(status)
 }
 

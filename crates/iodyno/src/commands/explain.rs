@@ -195,7 +195,7 @@ fn print(
         records.iter().flat_map(|record| headroom::stored(context, record)).collect();
     if context.json {
         let document = explain_document(&explained, earlier, status);
-        terminal::print(&json_text(&document)?)?;
+        terminal::print_verdict(&json_text(&document)?, status)?;
         return Ok(status);
     }
     if explained.is_empty() {
@@ -214,7 +214,7 @@ fn print(
         }
         Some(more) => terminal::in_locale(explain_screen(&explained, &follows, more, &style)),
     };
-    terminal::print(&text)?;
+    terminal::print_verdict(&text, status)?;
     Ok(status)
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn print(
     judging: &JudgeOptions<'_>,
 ) -> Result<(Assessment, u8)> {
     let (assessment, text, status) = judged(context, record, judging)?;
-    terminal::print(&text)?;
+    terminal::print_verdict(&text, status)?;
     Ok((assessment, status))
 }
 

@@ -43,7 +43,8 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     )?;
     if arguments.details {
         let style = terminal::style(context, &arguments.table);
-        terminal::print(&format!("\n{}", details_text(&record, &style)))?;
+        let details = format!("\n{}", details_text(&record, &style));
+        terminal::print_verdict(&details, status)?;
     }
     if let Some(earlier) = earlier.filter(|earlier| earlier.ruleset != assessment.ruleset)
         && !context.quiet

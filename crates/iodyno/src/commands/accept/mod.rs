@@ -86,7 +86,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         && !context.interrupted.load(Ordering::Relaxed)
         && let Some(line) = hint::hint(&runs, &profile.name, status, cut_short)
     {
-        terminal::print(&format!("{line}\n"))?;
+        failed.extend(terminal::print(&format!("{line}\n")).err());
     }
     // The verdict on the node outweighs a failure to write it down.
     let last = if status == 0 { failed.pop() } else { None };

@@ -130,7 +130,8 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
     watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
     let record = outcome?;
-    if let Some(failure) = watcher.failure {
+    // A reader that has gone leaves the verdict as it is.
+    if let Some(failure) = watcher.failure.filter(|failure| !terminal::is_closed_pipe(failure)) {
         return Err(failure);
     }
     let idleness = idleness.map(|begun| begun.end()).transpose()?;

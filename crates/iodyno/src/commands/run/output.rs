@@ -79,7 +79,7 @@ impl<'a> Output<'a> {
         if self.invocation.append_terse && !self.formats.contains(&OutputFormat::Terse) {
             text.push_str(&terse(&report, self.invocation.terse_version.into()));
         }
-        self.put(&text)?;
+        terminal::unless_outweighed(self.put(&text), status)?;
         Ok(status)
     }
 
