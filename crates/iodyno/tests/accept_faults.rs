@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-use crate::accept::{MACHINE, path, quick, server};
-use crate::common::{World, says, status, text};
+use crate::accept::{MACHINE, TWICE, path, profile, quick, server};
+use crate::common::{World, eventually, says, status, text, worker_of};
 
 #[test]
 fn a_presigned_url_with_another_document_keeps_this_one() {
@@ -18,6 +18,38 @@ fn a_presigned_url_with_another_document_keeps_this_one() {
     says(&world.run(&["runs", "push"]), 4, "1 left");
     assert_eq!(world.files("store.sqlite.outbox").len(), 2);
     assert_eq!(heard.join().unwrap().len(), 2);
+}
+
+/// Children of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let listed = listed.unwrap_or_default();
+    listed.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+#[test]
+fn a_killed_acceptance_leaves_no_step_behind() {
+    let world = World::new();
+    let place = world.directory("data");
+    let own = profile(&world, &TWICE.replace("100ms", "10m"));
+    let mut accept = world
+        .command()
+        .args(["accept", &own, path(&place), "--deadline", "20m"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let worker = worker_of(accept.id());
+    eventually("a step is running", || !children(worker).is_empty());
+    let step = children(worker)[0];
+    let of_step = worker_of(step);
+    accept.kill().unwrap();
+    accept.wait().unwrap();
+    eventually("the step has ended", || {
+        [step, of_step].iter().all(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z")
+        })
+    });
 }
 
 #[test]

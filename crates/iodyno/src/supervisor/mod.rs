@@ -27,6 +27,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use self::hangs::{Hang, HangDetector};
+pub(crate) use self::process::end_with_us;
 use crate::screen::Terminal;
 use crate::terminal;
 

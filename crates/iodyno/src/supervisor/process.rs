@@ -5,6 +5,8 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -24,14 +26,30 @@ pub(super) fn fork() -> Result<Option<Pid>> {
         _ if child < 0 => Err(io::Error::last_os_error().into()),
         Some(child) => Ok(Some(child)),
         None => {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have ended before the call.
-            if getppid() != Some(parent) {
+            if !end_with(parent, Signal::KILL)? {
                 std::process::exit(0);
             }
             Ok(None)
         }
     }
+}
+
+/// Makes the process that `command` starts get SIGTERM when the calling thread ends, however that
+/// ends.
+pub(crate) fn end_with_us(command: &mut Command) {
+    let parent = getpid();
+    let begin = move || match end_with(parent, Signal::TERM)? {
+        true => Ok(()),
+        false => Err(io::ErrorKind::Interrupted.into()),
+    };
+    // SAFETY: between fork and exec it makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(begin) };
+}
+
+/// Makes the kernel send `signal` to this process when `parent` ends; false: that has ended before.
+fn end_with(parent: Pid, signal: Signal) -> io::Result<bool> {
+    set_parent_process_death_signal(Some(signal))?;
+    Ok(getppid() == Some(parent))
 }
 
 /// In the worker: starts a thread that releases the output when the supervisor requests it. If no

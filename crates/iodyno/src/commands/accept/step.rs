@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::context::Context;
 use crate::push::MAX_DOCUMENT_BYTES;
+use crate::supervisor::end_with_us;
 
 /// Time for a command to end after a signal; a worker that a device blocks is left behind.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
@@ -35,6 +36,8 @@ pub(super) fn run_step(context: &Context, words: &[String], until: Instant) -> R
     let mut command = Command::new("/proc/self/exe");
     command.arg0("iodyno").args(words).arg("--json").args(context.global_args());
     command.stdin(Stdio::null()).stdout(Stdio::piped());
+    // A step without its acceptance would go on writing, and nobody would read its document.
+    end_with_us(&mut command);
     let mut child = command.spawn().context("cannot start iodyno again")?;
     let mut output = child.stdout.take();
     let (give, printed) = channel();
