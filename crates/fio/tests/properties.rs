@@ -11,9 +11,10 @@ use iodyno_fio::out::{
     LogColumns, LogRow, LogWriter, Report, ReportJob, Reporting, json, json_plus, normal, terse,
 };
 use iodyno_fio::read;
+use iodyno_job::Job;
 use iodyno_model::{
-    CpuUse, Direction, DirectionResult, DiskUse, Estimate, Histogram, JobStats, Measurement, Part,
-    RateSeries, Window, Workload,
+    CpuUse, Direction, DirectionResult, DiskUse, ErrorCount, Estimate, Histogram, JobStats,
+    Measurement, Part, RateSeries, Window, Workload,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -292,5 +293,67 @@ fn logs_are_written_as_fio_writes_them() {
         log.finish().unwrap();
         assert!(fios.lines().count() > 100, "{kind}");
         assert_eq!(fs::read_to_string(&ours).unwrap(), fios, "{kind}");
+    }
+}
+
+/// A measurement of reads that all failed with EIO; the job went on.
+fn failed() -> Measurement {
+    let mut failed = measurement("a", &[(vec![], vec![])], 1);
+    let part = &mut failed.parts[0];
+    part.results[0].errors = Some(7);
+    let account = part.account.as_mut().unwrap();
+    account.errors =
+        vec![ErrorCount { errno: 5, direction: Direction::Read, count: 7, offsets: vec![0] }];
+    failed
+}
+
+#[test]
+fn failed_ios_are_reported_as_ios() {
+    let reporting = Reporting { continue_on_error: true, ..Reporting::default() };
+    let mut measurements = [failed()];
+    let text = normal(&report(&measurements, &reporting));
+    for line in [
+        "a: (groupid=0, jobs=1): err= 5 (Input/output error): pid=",
+        "     issued rwts: total=7,0,0,0 ",
+        "     errors    : total=7, first_error=5/<Input/output error>\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let document: Value = serde_json::from_str(&json(&report(&measurements, &reporting))).unwrap();
+    let read = &document["jobs"][0]["read"];
+    assert_eq!((&read["total_ios"], &read["io_bytes"]), (&7.into(), &0.into()));
+    // fio's own count has them already.
+    measurements[0].source = "fio 3.42".into();
+    measurements[0].parts[0].results[0].ios = Some(7);
+    let text = normal(&report(&measurements, &reporting));
+    assert!(text.contains("issued rwts: total=7,0,0,0 "), "{text}");
+}
+
+#[test]
+fn a_job_without_io_is_reported_if_it_ran() {
+    let mut measurements = [measurement("a", &[(vec![], vec![])], 1)];
+    measurements[0].workload.iodepth = None;
+    let header = "a: (groupid=0, jobs=1): err= 0: pid=";
+    assert!(normal(&report(&measurements, &Reporting::default())).contains(header));
+    let document: Value =
+        serde_json::from_str(&json(&report(&measurements, &Reporting::default()))).unwrap();
+    assert_eq!(document["jobs"][0]["latency_depth"], 0);
+    let account = measurements[0].parts[0].account.as_mut().unwrap();
+    (account.elapsed_ns, account.counted_ns) = (0, 0);
+    assert!(!normal(&report(&measurements, &Reporting::default())).contains(header));
+}
+
+#[test]
+fn percentiles_have_the_decimals_of_their_list() {
+    let measurements = [measurement("a", &[(vec![5000; 9], vec![])], 1)];
+    for (list, expected) in [
+        ("50:99", " 50th=[ 5024],  99th=["),
+        ("99.0:50", " 50.0th=[ 5024], 99.0th=["),
+        ("50:99.999", " 50.000th=[ 5024], 99.999th=["),
+    ] {
+        let mut job = Job::default();
+        iodyno_job::apply(&mut job, "percentile_list", list).unwrap();
+        let text = normal(&report(&measurements, &Reporting::of(&job)));
+        assert!(text.contains(expected), "{list}: {text}");
     }
 }

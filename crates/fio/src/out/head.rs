@@ -1,6 +1,6 @@
 //! Header that fio prints before its jobs run.
 
-use iodyno_job::Job;
+use iodyno_job::{IoEngine, Job};
 use iodyno_model::Direction;
 
 use crate::out::json_value::push;
@@ -36,12 +36,21 @@ pub fn head(report: &Report<'_>, jobs: &[&Job]) -> String {
 }
 
 fn section(text: &mut String, job: &Job) {
+    let name: String = job.name.chars().filter(|c| !c.is_control()).collect();
+    if job.engine.ioengine == IoEngine::Cpuio {
+        let load = &job.engine.cpu_load;
+        let (mode, percent) = (if load.qsort { "qsort" } else { "noop" }, load.percent);
+        let cycle = load.chunk_us;
+        return push(
+            text,
+            format_args!("{name} ({mode}): ioengine=cpuio, cpuload={percent}, cpucycle={cycle}\n"),
+        );
+    }
     let size = |bytes| num2str(bytes, 4, true, Unit::Bytes);
     let sizes = |direction| {
         let bs = job.pattern.bs.of(direction);
         format!("{}-{}", size(bs.smallest()), size(bs.largest()))
     };
-    let name: String = job.name.chars().filter(|c| !c.is_control()).collect();
     push(
         text,
         format_args!(
@@ -87,5 +96,18 @@ mod tests {
         let text = head(&report, &clones.iter().collect::<Vec<_>>());
         let rest = text.strip_prefix(expected).unwrap_or_else(|| panic!("{text}"));
         assert!(rest.ends_with("\nStarting 1 thread and 2 processes\n"), "{rest}");
+    }
+
+    #[test]
+    fn a_job_that_loads_a_cpu_has_no_blocks() {
+        let mut job = Job { name: "c".into(), ..Job::default() };
+        iodyno_job::apply(&mut job, "ioengine", "cpuio").unwrap();
+        iodyno_job::apply(&mut job, "cpuload", "50").unwrap();
+        let mut text = String::new();
+        section(&mut text, &job);
+        assert_eq!(text, "c (noop): ioengine=cpuio, cpuload=50, cpucycle=50000\n");
+        iodyno_job::apply(&mut job, "cpumode", "qsort").unwrap();
+        section(&mut text, &job);
+        assert!(text.ends_with("c (qsort): ioengine=cpuio, cpuload=50, cpucycle=50000\n"));
     }
 }

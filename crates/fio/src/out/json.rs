@@ -136,9 +136,7 @@ fn job(
         members.push(("total_err", section.errors.into()));
         members.push(("first_error", section.first_error.into()));
     }
-    if section.iodepth > 0 {
-        members.extend(latency_target(reporting.latency_target.as_ref(), section.iodepth));
-    }
+    members.extend(latency_target(reporting.latency_target.as_ref(), section.iodepth));
     if let Some(description) = &reporting.description {
         members.push(("desc", description.as_str().into()));
     }

@@ -13,8 +13,6 @@ use crate::out::shares::{RANGES, level_shares, percentiles};
 
 /// fio's `significant_figures`.
 const FIGURES: usize = 4;
-/// Minimum number of decimals of a percentile.
-const DECIMALS: usize = 2;
 
 /// `report` as `--output-format=normal`, from the first job's line to the disks; fio's output
 /// before the run is [`super::head()`].
@@ -22,7 +20,7 @@ pub fn normal(report: &Report<'_>) -> String {
     let sections = sections(report);
     let groups = groups(&sections);
     let mut text = String::from("\n");
-    for section in sections.iter().filter(|section| section.ios() > 0) {
+    for section in sections.iter().filter(|section| section.did_something()) {
         let group = group_of(&groups, section);
         Paragraph { text: &mut text, section }.write(&group, report);
     }
@@ -81,7 +79,7 @@ impl Paragraph<'_, '_> {
         let reason = match (section.error(), &section.account.failure) {
             (0, _) => String::new(),
             (_, Some(failure)) => format!(" ({})", one_line(failure)),
-            (errno, None) => format!(" ({})", std::io::Error::from_raw_os_error(errno)),
+            (errno, None) => format!(" ({})", error_text(errno)),
         };
         let (error, pid, written) = (section.error(), report.pid, report.written());
         self.line(format_args!("{name}: {jobs}: err={error:2}{reason}: pid={pid}: {written}"));
@@ -159,8 +157,7 @@ impl Paragraph<'_, '_> {
             _ => ("nsec", 1),
         };
         let width = (max / ns).to_string().len().max(5);
-        let decimals = found.iter().map(|(percent, _)| decimals(*percent)).max();
-        let decimals = decimals.unwrap_or(0).max(DECIMALS);
+        let decimals = self.section.reporting.percentiles.decimals;
         let in_line = ((80 - 7) / (decimals + 10 + width)).max(1);
         self.line(format_args!("    {name} percentiles ({unit}):"));
         for line in found.chunks(in_line) {
@@ -216,7 +213,7 @@ impl Paragraph<'_, '_> {
     fn sync(&mut self) {
         let sync = &self.section.account.sync;
         if sync.count() > 0 {
-            self.line(format_args!("  fsync/fdatasync/sync_file_range:"));
+            self.line(format_args!("  fsync/fdatasync/sync_file_range/syncfs:"));
             self.latencies("sync", sync);
             self.percentiles("sync", sync);
         }
@@ -413,11 +410,6 @@ fn rate_unit(reporting: &Reporting) -> Unit {
 fn error_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
-/// Number of decimals of a number.
-fn decimals(number: f64) -> usize {
-    number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
 /// Replaces control characters by blanks.

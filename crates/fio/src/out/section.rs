@@ -43,6 +43,7 @@ pub(super) struct Section<'a> {
 /// Results of one direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DirectionStats {
+    /// Failed ones included: fio counts I/Os when it issues them.
     pub(super) ios: u64,
     pub(super) bytes: u64,
     pub(super) short_ios: u64,
@@ -143,13 +144,17 @@ impl<'a> Section<'a> {
             ..JobStats::default()
         });
         let mut by_direction = PerDirection::<DirectionStats>::default();
+        let is_of_fio = measurement.source.starts_with("fio ");
         for result in member.results {
-            let stats = DirectionStats::of(
+            let mut stats = DirectionStats::of(
                 result,
                 account.counted_ns,
                 measurement.warmup_ns,
                 &job.reporting,
             );
+            if !is_of_fio {
+                stats.ios = stats.ios.saturating_add(result.errors.unwrap_or(0));
+            }
             by_direction.of_mut(result.direction).add(&stats);
         }
         let mut steady = SteadySamples::default();
@@ -233,6 +238,11 @@ impl<'a> Section<'a> {
     /// I/Os in all directions.
     pub(super) fn ios(&self) -> u64 {
         self.by_direction.iter().map(|(_, stats)| stats.ios).fold(0, u64::saturating_add)
+    }
+
+    /// True if it ran, or failed before.
+    pub(super) fn did_something(&self) -> bool {
+        self.ios() > 0 || self.error() != 0 || self.account.elapsed_ns > 0
     }
 
     /// Sum of its members' run times without their ramps, ms.

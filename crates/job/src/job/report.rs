@@ -26,6 +26,8 @@ with_defaults! {
         pub slat: bool,
         /// `percentile_list`, percent, ascending; empty: fio's default list.
         pub list: Vec<f64>,
+        /// Decimals with which the list was written, at most.
+        pub decimals: usize = 2,
     }
 
     /// Logs and the contents of their rows.

@@ -103,6 +103,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         kind: || Kind::Floats,
         parse: |job, value| {
             job.report.percentiles.list = percentiles(value)?;
+            job.report.percentiles.decimals = decimals(value.text);
             Ok(())
         },
         print: |job| {
@@ -292,6 +293,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "averaging time of IOPS, ms"
     ),
 ];
+
+/// The most decimals of any number in `list`.
+fn decimals(list: &str) -> usize {
+    let each = list.split(':').map(|one| one.trim().split_once('.').map_or(0, |(_, of)| of.len()));
+    each.max().unwrap_or(0)
+}
 
 fn percentiles(value: Value<'_>) -> Parsed<Vec<f64>> {
     let parts = value.text.split(':').filter(|part| !part.trim().is_empty());
