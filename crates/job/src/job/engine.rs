@@ -209,10 +209,13 @@ impl IoEngine {
         const OF_CPUIO: [&str; 4] = ["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"];
         const OF_EXEC: [&str; 4] = ["program", "arguments", "grace_time", "std_redirect"];
         let flags = matches!(option, "hipri" | "nowait" | "uncached");
+        let is_of_priority = option.starts_with("cmdprio");
         match self {
-            Self::Auto | Self::IoUring | Self::IoUringCmd => flags || OF_IO_URING.contains(&option),
+            Self::Auto | Self::IoUring | Self::IoUringCmd => {
+                flags || is_of_priority || OF_IO_URING.contains(&option)
+            }
             Self::Pvsync2 => flags,
-            Self::Libaio => matches!(option, "nowait" | "userspace_reap"),
+            Self::Libaio => is_of_priority || matches!(option, "nowait" | "userspace_reap"),
             Self::FileStat | Self::DirStat => option == "stat_type",
             Self::Cpuio => OF_CPUIO.contains(&option),
             Self::Exec => OF_EXEC.contains(&option),

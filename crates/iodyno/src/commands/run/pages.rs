@@ -31,12 +31,20 @@ pub(super) fn show(page: &Page) -> Result<u8> {
         Page::Usage => format!("{FIO}\n{USAGE}"),
         Page::Options(name) => match name.as_deref().filter(|name| *name != "all") {
             None => options().filter(is_supported).map(line).collect(),
-            Some(name) => one(iodyno_job::find(name).filter(is_supported), || {
-                format!("No such command: {name}")
-            })?,
+            Some(name) => match iodyno_job::find(name).filter(is_supported) {
+                Some(spec) => one(spec),
+                None => {
+                    // As in fio, no error.
+                    terminal::note(&format!("No such command: {name}"));
+                    return Ok(0);
+                }
+            },
         },
         Page::Engines(None) => {
-            let names = engines().map(|(name, _)| format!("\t{name}\n"));
+            // An alias is no engine of its own.
+            let first = |one: IoEngine| engines().find(|(_, other)| *other == one);
+            let names = engines().filter(|one| first(one.1).as_ref() == Some(one));
+            let names = names.map(|(name, _)| format!("\t{name}\n"));
             std::iter::once("Available IO engines:\n".to_owned()).chain(names).collect()
         }
         Page::Engines(Some(name)) => engine(name)?,
@@ -95,8 +103,7 @@ fn line(spec: &OptionSpec) -> String {
 }
 
 /// Description of an option in fio's layout.
-fn one(spec: Option<&OptionSpec>, unknown: impl Fn() -> String) -> Result<String> {
-    let spec = spec.ok_or_else(|| Usage(unknown()))?;
+fn one(spec: &OptionSpec) -> String {
     let mut text = String::new();
     let mut field = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:>20}: {value}");
@@ -120,7 +127,7 @@ fn one(spec: Option<&OptionSpec>, unknown: impl Fn() -> String) -> Result<String
         field(if number == 0 { "valid values" } else { "" }, word);
     }
     text.push('\n');
-    Ok(text)
+    text
 }
 
 /// I/O engines by fio's names; `auto` exists only in iodyno.
@@ -140,7 +147,8 @@ fn engine(asked: &str) -> Result<String> {
     match option {
         Some(option) => {
             let found = own().find(|spec| spec.name == option || spec.aliases.contains(&option));
-            one(found, || format!("IO engine {name} has no option {option}"))
+            let unknown = || Usage(format!("IO engine {name} has no option {option}"));
+            Ok(one(found.ok_or_else(unknown)?))
         }
         None if own().next().is_none() => Ok(format!("IO engine {name} has no options\n")),
         None => Ok(own().map(line).collect()),
