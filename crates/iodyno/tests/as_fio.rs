@@ -321,8 +321,12 @@ fn options_are_repeated_as_fio_has_them() {
 fn an_error_that_a_job_goes_on_from_is_no_failure() {
     let world = World::new();
     fine(&world, &format!("{JOB} --rw=write --filename=data"));
-    let line = format!("--filename=data --verify=md5 --output-format=json {JOB}");
-    let document = json(fine(&world, &format!("{line} --continue_on_error=all")).as_bytes());
+    let line = format!("--filename=data --verify=md5 --verify_dump=1 --output-format=json {JOB}");
+    let output = fio(&world, &format!("{line} --continue_on_error=all"));
+    says(&output, 0, "fio: verify: offset 0: ");
+    let dump = Path::new(&world.path("work")).join("data.0.received");
+    assert_eq!(fs::metadata(dump).unwrap().len(), 4096);
+    let document = json(&output.stdout);
     let job = &document["jobs"][0];
     assert_eq!((&job["error"], &job["total_err"]), (&84.into(), &16.into()), "{job}");
     let output = fio(&world, &line);

@@ -136,12 +136,13 @@ impl CompletionHooks {
         })
     }
 
-    /// Keeps a mismatch, unless there are enough.
+    /// Counts a mismatch, and keeps it unless there are enough; returns whether it was kept.
     #[cold]
-    pub(crate) fn note_mismatch(&mut self, mismatch: &Mismatch) {
-        if self.caveats.len() < MISMATCHES_REPORTED {
-            self.caveats.push(mismatch.caveat());
-        }
+    pub(crate) fn note_mismatch(&mut self, mismatch: &Mismatch) -> bool {
+        self.mismatches += 1;
+        let is_kept = self.caveats.len() < MISMATCHES_REPORTED;
+        self.caveats.extend(is_kept.then(|| mismatch.caveat()));
+        is_kept
     }
 
     /// Starts the clocks of the logs.

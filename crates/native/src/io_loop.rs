@@ -357,12 +357,14 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         let block = self.engine.buffers().slot(slot, io.length);
         hooks.verified += 1;
         if let Err(mismatch) = verifying.check(block, io.file, io.offset) {
-            hooks.mismatches += 1;
-            hooks.note_mismatch(&mismatch);
+            let dumps = match hooks.note_mismatch(&mismatch) {
+                true => verifying.dump(block, io.file, io.offset),
+                false => Ok(Vec::new()),
+            };
             let failure = IoFailure::new(io, -i64::from(libc::EILSEQ));
             self.control.note_failure(failure);
             if !self.policy.continue_on.verify {
-                let dumps = match verifying.dump(block, io.file, io.offset) {
+                let dumps = match dumps {
                     Ok(names) if names.is_empty() => String::new(),
                     Ok(names) => format!("; dumped to {}", names.join(" and ")),
                     Err(error) => format!("; it cannot be dumped: {error}"),
@@ -440,7 +442,8 @@ fn handle_failure(
         return Some(Ending::DeviceGone(failure));
     }
     let goes_on = if reads { policy.continue_on.read } else { policy.continue_on.write };
-    (!goes_on).then_some(Ending::Failed(failure))
+    // As in fio, a lack of space ends the job: it would only repeat.
+    (!goes_on || errno == libc::ENOSPC).then_some(Ending::Failed(failure))
 }
 
 #[cfg(test)]

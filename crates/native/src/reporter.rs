@@ -8,8 +8,7 @@ use iodyno_model::PerDirection;
 
 use crate::tally::{Counts, Tallies, Tally, TallyReader};
 
-/// If all I/Os fail for this long, the device is gone, whatever it answers: a surprise removal is
-/// EIO on most kernels.
+/// If all I/Os fail for this long, jobs that give up end: the device is probably gone.
 const ALL_FAILED_NS: u64 = 1_000_000_000;
 
 /// Reads the counts of all threads, by job.

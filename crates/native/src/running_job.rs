@@ -377,8 +377,11 @@ impl RunningJob {
         }
     }
 
-    /// Ends the job because every I/O failed for a second.
+    /// Ends the job because every I/O failed for a second, unless it is to go on regardless.
     pub(crate) fn fail_all(&mut self) {
+        if !self.job.errors.gives_up {
+            return;
+        }
         let first = self.control.first_error();
         let message = first.map(|failure| failure.to_string()).unwrap_or_default();
         let errno = first.map_or(libc::EIO, |failure| failure.errno());

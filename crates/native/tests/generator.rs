@@ -255,6 +255,24 @@ fn a_job_whose_target_is_gone_fails_and_the_others_go_on() {
 }
 
 #[test]
+fn a_job_that_does_not_give_up_goes_on_although_all_fails() {
+    let gone = TestFile::new();
+    let target = gone.clear();
+    let runtime_ns = 1_500_000_000;
+    let job = job(|job| {
+        job.pattern.rw = Pattern::RandRead;
+        job.errors.gives_up = false;
+        job.time.runtime_ns = Some(runtime_ns);
+    });
+    let mut watcher = Watcher::new(u64::MAX, || gone.truncate(0));
+    let jobs = [ClearedJob::reading(job, &target)];
+    let report = NativeGenerator::new().run(&jobs, &mut watcher).unwrap();
+    let job = &report.jobs[0];
+    assert_eq!(job.failure, None);
+    assert!(job.account.elapsed_ns >= runtime_ns && job.whole.read.errors > 0);
+}
+
+#[test]
 fn jobs_beyond_limits_are_refused_with_the_limit() {
     let file = TestFile::new();
     let target = file.clear();

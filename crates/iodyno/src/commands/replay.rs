@@ -173,6 +173,7 @@ fn configure(
     let file = &arguments.trace;
     found.trace.file.clone_from(file);
     found.trace.closed = arguments.closed;
+    job.errors.gives_up = true;
     found.trace.speed_percent = arguments.speed;
     found
         .apply_to(job, place.room_bytes, arguments.scale_addresses)

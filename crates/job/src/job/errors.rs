@@ -20,6 +20,9 @@ pub struct Errors {
     pub continue_on_error: ContinueOn,
     /// `ignore_error`: errno numbers to ignore, for reads, writes and verifying (in `trim`).
     pub ignore_error: PerDirection<Vec<i32>>,
+    /// The job ends once all its I/Os have failed for a second, although it continues on errors:
+    /// for jobs of iodyno's own, since a surprise removal is EIO on most kernels.
+    pub gives_up: bool,
     /// `max_latency`, ns: an I/O that takes longer ends the job.
     pub max_latency_ns: PerDirection<Option<u64>>,
 }

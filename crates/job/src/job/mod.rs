@@ -86,6 +86,7 @@ impl Job {
         let mut job = Self::default();
         job.time.time_based = true;
         job.errors.continue_on_error = ContinueOn { read: true, write: true, verify: true };
+        job.errors.gives_up = true;
         job.engine.direct = true;
         job.engine.ioengine = IoEngine::Auto;
         job

@@ -61,7 +61,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "0",
         ["1"],
-        "errors are always told, with their offsets",
+        "failed I/Os are always counted, and their first offsets stored: iodyno show last",
         "report each I/O error"
     ),
     row!(

@@ -279,6 +279,18 @@ fn failed_reads_are_counted_and_stop_only_as_configured() {
     each_engine!(counts_reads_that_fail());
 }
 
+#[test]
+fn a_lack_of_space_ends_a_job_that_goes_on() {
+    let continue_on = ContinueOn { read: true, write: true, verify: true };
+    let policy = ErrorPolicy { continue_on, ..ErrorPolicy::default() };
+    let io = InFlight { operation: Operation::Write, length: LENGTH, ..InFlight::default() };
+    let (control, tally) = <(JobControl, Tally)>::default();
+    let ending = |errno: i32| handle_failure(&policy, &control, &tally, &io, -i64::from(errno));
+    assert_eq!(ending(libc::EIO), None);
+    let failure = IoFailure::new(&io, -i64::from(libc::ENOSPC));
+    assert_eq!(ending(libc::ENOSPC), Some(Ending::Failed(failure)));
+}
+
 fn writes_nothing_outside<E: Engine>(depth: u16, rate: Option<u64>) {
     // The offsets are wrong: they run to the end of the file.
     let file = NumberedFile::new(BLOCKS);

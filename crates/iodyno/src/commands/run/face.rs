@@ -2,7 +2,7 @@
 
 use iodyno_campaign::CampaignError;
 use iodyno_job::syntax::OutputFormat;
-use iodyno_model::{Measurement, Part, RunRecord, RunState};
+use iodyno_model::{Caveat, Measurement, Part, RunRecord, RunState};
 use iodyno_native::CommandPolicy;
 
 use crate::context;
@@ -74,7 +74,8 @@ impl Face {
     }
 }
 
-/// fio's messages about failed jobs on standard error: callers check whether it is empty.
+/// fio's messages on standard error, about failed jobs and about blocks that failed verification in
+/// jobs that went on: callers check whether it is empty.
 pub(super) fn error_lines(record: &RunRecord) -> Vec<String> {
     let told = |failure: &str, errno: i32| {
         format!("fio: pid={}, err={errno}/{failure}", std::process::id())
@@ -83,7 +84,10 @@ pub(super) fn error_lines(record: &RunRecord) -> Vec<String> {
         let accounts = measurement.parts.iter().filter_map(|part| part.account.as_ref());
         let accounts = accounts.filter_map(|one| Some(told(one.failure.as_deref()?, one.error)));
         let each: Vec<String> = accounts.collect();
+        let caveats = measurement.conditions.shortfalls.iter();
+        let mismatches = caveats.filter(|one| matches!(one, Caveat::Mismatch { .. }));
         match measurement.failure() {
+            None => mismatches.map(|one| format!("fio: {one}")).collect(),
             Some(failure) if each.is_empty() => {
                 let errno = measurement.account.as_ref().map(|account| account.error);
                 vec![told(failure, errno.unwrap_or_else(|| measurement.errno()))]
