@@ -86,6 +86,11 @@ fn files(job: &Job, wrong: &mut impl FnMut(bool, String)) {
         job.report.block_error_percentiles && files.nrfiles != 1,
         "block_error_percentiles needs one file".into(),
     );
+    let logs = &job.report.logs;
+    wrong(
+        logs.issue_time && (logs.latency.is_none() || !logs.offset),
+        "log_issue_time needs write_lat_log and log_offset=1".into(),
+    );
     wrong(
         pattern.rw.has(Direction::Trim)
             && !job.engine.ioengine.is_diskless()

@@ -7,7 +7,7 @@ use anyhow::Result;
 use iodyno_files::{FileError, NameOrigin, inspect_log};
 use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
 use iodyno_job::script::Script;
-use iodyno_job::{BlockSize, IOLOG_HEAD, Logs};
+use iodyno_job::{BlockSize, IOLOG_HEAD, Logs, Report};
 use iodyno_load::{ClearedJob, Interval, IoRow};
 use iodyno_model::{Histogram, PerDirection, SplitLatency};
 use rustix::time::{ClockId, clock_gettime};
@@ -69,6 +69,8 @@ struct JobLogs {
     bs: PerDirection<u64>,
     /// No bandwidth rows for single I/Os, as in fio.
     disable_bw: bool,
+    /// Latencies that are not measured, and so not logged.
+    unmeasured: Vec<LogKind>,
     /// End of the last interval, ns since the start of the log.
     now_ns: u64,
     window: Window,
@@ -132,6 +134,7 @@ impl LogFiles {
                     ramp_ns: job.job.time.ramp_ns,
                     bs: job.job.pattern.bs.map(BlockSize::largest),
                     disable_bw: job.job.report.disable_bw,
+                    unmeasured: unmeasured(&job.job.report),
                     now_ns: 0,
                     window: Window::default(),
                     histogram: Window::default(),
@@ -224,6 +227,7 @@ impl LogFiles {
 impl JobLogs {
     fn kinds(&self, kind: LogKind) -> Option<&str> {
         let log = match kind {
+            _ if self.unmeasured.contains(&kind) => return None,
             LogKind::Bandwidth => &self.logs.bandwidth,
             LogKind::Iops => &self.logs.iops,
             LogKind::Histogram => &self.logs.histogram,
@@ -372,6 +376,17 @@ impl JobLogs {
         }
         Ok(())
     }
+}
+
+/// Latencies that `report` switches off.
+fn unmeasured(report: &Report) -> Vec<LogKind> {
+    let kinds = [
+        (report.disable_lat, LogKind::Latency),
+        (report.disable_slat, LogKind::Submission),
+        (report.disable_clat, LogKind::Completion),
+    ];
+    let off = kinds.into_iter().filter(|(off, _)| *off || report.gtod_reduce);
+    off.map(|(_, kind)| kind).collect()
 }
 
 /// Current time by the clock chosen for the log's times, ms; 0: relative to its start.

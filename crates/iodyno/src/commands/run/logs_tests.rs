@@ -72,7 +72,8 @@ fn rows(options: &str, intervals: &[Interval], name: &str) -> Vec<Vec<u64>> {
         logs.record(&jobs, &interval).unwrap();
     }
     logs.finish().unwrap();
-    let text = fs::read_to_string(path(name)).unwrap();
+    // A log that was not requested has no file.
+    let text = fs::read_to_string(path(name)).unwrap_or_default();
     let columns = |row: &str| row.split(", ").map(|column| column.parse().unwrap()).collect();
     text.lines().map(columns).collect()
 }
@@ -137,11 +138,31 @@ fn averages_of_both_parts_of_latencies_are_logged_where_they_are_known() {
 fn only_the_parts_of_a_latency_have_a_time_of_issue() {
     let mut one = interval(0, 1);
     one.jobs[0].rows[0].submission_ns = Some(1000);
-    let logs = "--write_lat_log=l --write_bw_log=l --write_iops_log=l --log_issue_time=1 ";
-    let issued = |name: &str| rows(logs, &[one.clone()], name)[0][5];
+    let logs =
+        "--write_lat_log=l --write_bw_log=l --write_iops_log=l --log_offset=1 --log_issue_time=1 ";
+    let issued = |name: &str| *rows(logs, &[one.clone()], name)[0].last().unwrap();
     let names = ["lat", "bw", "iops", "clat", "slat"].map(|kind| format!("l_{kind}.1.log"));
     let begun = 50 * MS - 50_000;
     assert_eq!(names.map(|name| issued(&name)), [0, 0, 0, begun, begun]);
+}
+
+#[test]
+fn latencies_that_are_not_measured_have_no_log() {
+    let mut one = interval(0, 1);
+    one.jobs[0].rows[0].submission_ns = Some(1000);
+    let logged = |option: &str, kind: &str| {
+        let options = format!("--write_lat_log=l --{option}=1 ");
+        !rows(&options, &[one.clone()], &format!("l_{kind}.1.log")).is_empty()
+    };
+    for (option, expected) in [
+        ("disable_bw", [true, true, true]),
+        ("disable_lat", [false, true, true]),
+        ("disable_clat", [true, false, true]),
+        ("disable_slat", [true, true, false]),
+        ("gtod_reduce", [false, false, false]),
+    ] {
+        assert_eq!(["lat", "clat", "slat"].map(|kind| logged(option, kind)), expected, "{option}");
+    }
 }
 
 #[test]
