@@ -2,6 +2,7 @@
 
 mod agg_log;
 mod debug;
+mod disk_watch;
 mod eta;
 mod face;
 mod idleness;
@@ -36,6 +37,7 @@ use crate::context::{Context, MAX_TEXT_BYTES, Usage, bail_usage, refuse_unwritab
 use crate::progress::Display;
 use crate::terminal;
 
+use disk_watch::DiskWatch;
 use eta::EtaLine;
 pub(crate) use face::Face;
 use idleness::Idleness;
@@ -118,6 +120,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         },
         trigger: (invocation.trigger.is_set())
             .then(|| Trigger::new(&invocation.trigger, Arc::clone(&context.interrupted))),
+        disks: DiskWatch::new(context.source()?),
         output,
         failure: None,
     };
@@ -139,7 +142,8 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         face::error_lines(&record).iter().for_each(|line| terminal::note(line));
     }
     let judging = JudgeOptions::latest(&setup.claims, &arguments.run_options.load_options.table);
-    let ours = watcher.output.finish(context, &mut setup.store, &record, &judging, idleness)?;
+    let about = (watcher.disks.activity(&record.measurements), idleness);
+    let ours = watcher.output.finish(context, &mut setup.store, &record, &judging, about)?;
     let fired = watcher.trigger.as_ref().is_some_and(|trigger| trigger.fired);
     Ok(face.status_of_run(&record, ours, fired))
 }
@@ -276,12 +280,14 @@ struct RunWatcher<'a> {
     status: Status,
     eta: Option<EtaLine<'a>>,
     trigger: Option<Trigger>,
+    disks: DiskWatch,
     output: Output<'a>,
     failure: Option<anyhow::Error>,
 }
 
 impl Watcher for RunWatcher<'_> {
     fn event(&mut self, event: &Event<'_>) {
+        self.disks.event(event);
         if let Event::Interval { jobs, interval, .. } = event
             && let Some(logs) = &mut self.logs
             && let Err(error) = logs.record(jobs, interval)

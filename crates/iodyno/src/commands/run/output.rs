@@ -12,7 +12,7 @@ use iodyno_fio::out::{
 use iodyno_job::Job;
 use iodyno_job::script::{Script, ScriptSection, WrittenOption};
 use iodyno_job::syntax::{Invocation, OutputFormat, Place};
-use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
+use iodyno_model::{DiskUse, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::commands::present::{JudgeOptions, judge, judge_and_print};
@@ -41,7 +41,7 @@ impl<'a> Output<'a> {
     /// Prints fio's header, once, before jobs run.
     pub(super) fn begin(&mut self) -> Result<()> {
         if self.face == Face::Fio && self.formats.contains(&OutputFormat::Normal) {
-            let text = head(&report(&[], &[], self.script)?, &self.jobs());
+            let text = head(&report(&[], Vec::new(), self.script)?, &self.jobs());
             return self.put(&text);
         }
         Ok(())
@@ -51,7 +51,7 @@ impl<'a> Output<'a> {
     pub(super) fn interim(&mut self, measurements: &[Measurement]) -> Result<()> {
         let normal = [OutputFormat::Normal];
         let formats = if self.formats.is_empty() { &normal[..] } else { &self.formats };
-        let text = self.text(&report(measurements, &[], self.script)?, formats);
+        let text = self.text(&report(measurements, Vec::new(), self.script)?, formats);
         self.put(&text)
     }
 
@@ -62,7 +62,7 @@ impl<'a> Output<'a> {
         store: &mut Store,
         record: &RunRecord,
         judging: &JudgeOptions<'_>,
-        idleness: Option<CpuIdleness>,
+        (disks, idleness): (Vec<DiskUse>, Option<CpuIdleness>),
     ) -> Result<u8> {
         if self.formats.is_empty() && !self.invocation.append_terse {
             if let Some(path) = &self.invocation.output {
@@ -73,8 +73,7 @@ impl<'a> Output<'a> {
             return judge_and_print(context, store, record, judging);
         }
         let (_, status) = judge(context, store, record, judging)?;
-        let report =
-            Report { idleness, ..report(&record.measurements, &record.snapshots, self.script)? };
+        let report = Report { idleness, ..report(&record.measurements, disks, self.script)? };
         let mut text = self.text(&report, &self.formats);
         if self.invocation.append_terse && !self.formats.contains(&OutputFormat::Terse) {
             text.push_str(&terse(&report, self.invocation.terse_version.into()));
@@ -120,15 +119,13 @@ fn write(path: &str, text: &str) -> Result<()> {
     crate::context::write(Path::new(path), text.as_bytes())
 }
 
-/// Report of `measurements`, with the disk statistics between the first and the last of
-/// `snapshots`.
+/// Report of `measurements`, during which `disks` did this.
 fn report<'r>(
     measurements: &'r [Measurement],
-    snapshots: &[Host],
+    disks: Vec<DiskUse>,
     script: &Script,
 ) -> Result<Report<'r>> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
-    let disks = disks(measurements, snapshots);
     let mut measurements = measurements.iter();
     let mut jobs = Vec::new();
     for phase in &script.phases {
@@ -176,27 +173,4 @@ fn pairs(written: &[WrittenOption]) -> Vec<(String, String)> {
         None => name.clone(),
     };
     written.iter().map(|(key, text)| (name(key), text.clone().unwrap_or_default())).collect()
-}
-
-/// Statistics of the devices under the targets between the first and the last snapshot.
-fn disks(measurements: &[Measurement], snapshots: &[Host]) -> Vec<DiskUse> {
-    let (Some(first), Some(last)) = (snapshots.first(), snapshots.last()) else {
-        return Vec::new();
-    };
-    let mut names: Vec<&str> = measurements.iter().flat_map(devices).collect();
-    names.sort_unstable();
-    names.dedup();
-    let elapsed_ns = last.taken_ns.saturating_sub(first.taken_ns).max(0) as u64;
-    names
-        .into_iter()
-        .filter_map(|name| {
-            let (before, after) = (first.stats(name)?, last.stats(name)?);
-            Some(DiskUse::between(before, after, elapsed_ns))
-        })
-        .collect()
-}
-
-fn devices(measurement: &Measurement) -> impl Iterator<Item = &str> {
-    let device = measurement.conditions.device.as_deref();
-    device.into_iter().chain(measurement.targets.iter().map(String::as_str))
 }
