@@ -19,6 +19,8 @@ mod links;
 mod reading;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod removal;
+#[allow(clippy::disallowed_methods, reason = "this is the door")]
+mod replacing;
 
 pub use door::{NameOrigin, There, append, create, create_new, inspect_log, look, rename, write};
 pub use error::{FileError, Kind};
@@ -26,3 +28,4 @@ pub use leaving::{Left, leave, list_regular_files};
 pub use links::planted_link;
 pub use reading::{is_read_only, open_to_read, read, read_stream};
 pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};
+pub use replacing::Replacement;

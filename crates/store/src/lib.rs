@@ -23,3 +23,4 @@ pub use journal::{JournalEntry, Pending, Reset, SettingChange, WriteCacheChange}
 pub use lock::{Liveness, boot_id};
 pub use open::{Store, default_path, volatile_path};
 pub use runs::new_id;
+pub use store_file::is_part_of;

@@ -9,6 +9,8 @@ use crate::error::StoreError;
 
 /// Files that SQLite opens beside a database (<https://www.sqlite.org/tempfiles.html>).
 const SIBLINGS: [&str; 3] = ["-journal", "-wal", "-shm"];
+/// Folders that iodyno keeps beside a store: locks of running runs, documents to be pushed.
+const FOLDERS: [&str; 2] = [".running", ".outbox"];
 
 /// Regular file that may be a store.
 #[derive(Debug)]
@@ -88,11 +90,63 @@ impl StoreFile {
     }
 }
 
+/// True if a file at `path` is, or would be, the store at `store` or one of those kept beside it.
+pub fn is_part_of(store: &Path, path: &Path) -> bool {
+    let (real_store, real) = (resolved(store), resolved(path));
+    let is_beside = |ending: &&str| {
+        let mut name = OsString::from(&real_store);
+        name.push(ending);
+        real.starts_with(name)
+    };
+    let identity = |path| match look(path, NameOrigin::User) {
+        Ok(There::File(identity)) => Some(identity),
+        _ => None,
+    };
+    let is_same = identity(store).is_some_and(|store| identity(path) == Some(store));
+    is_same || [""].iter().chain(&SIBLINGS).chain(&FOLDERS).any(is_beside)
+}
+
+/// The path without links, also of a file that does not exist yet.
+fn resolved(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let of_new = || {
+        let folder = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(of_new).unwrap_or_else(|| path.into())
+}
+
 /// Refuses SQLite's special names, which users might expect to work.
 fn refuse_special_names(path: &Path) -> Result<(), StoreError> {
     let is_word = |text: &str| text.is_empty() || text == ":memory:" || text.starts_with("file:");
     match path.to_str().is_some_and(is_word) {
         true => Err(StoreError::NotAName { path: path.into() }),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_store_are_known_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let store = at("runs");
+        for exists in [false, true] {
+            if exists {
+                std::fs::write(&store, "").unwrap();
+                std::fs::hard_link(&store, at("again")).unwrap();
+                std::os::unix::fs::symlink("runs", at("link")).unwrap();
+                assert!(["again", "link"].iter().all(|name| is_part_of(&store, &at(name))));
+            }
+            for name in ["runs", "runs-wal", "runs-shm", "runs.running", "runs.outbox/a.json"] {
+                assert!(is_part_of(&store, &at(name)), "{name}");
+            }
+            for name in ["runs.json", "runs-2", "run", "other/runs"] {
+                assert!(!is_part_of(&store, &at(name)), "{name}");
+            }
+        }
     }
 }
