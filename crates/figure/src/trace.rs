@@ -57,8 +57,10 @@ pub fn replay_figure(of: &Replayed) -> Option<Figure> {
 }
 
 fn rates(course: &TraceCourse, duration_ns: u64) -> Vec<Panel> {
+    // Less time passed in the last slot if it is not whole, and its rate would be too low.
+    let whole = duration_ns.checked_div(course.slot_ns).unwrap_or(0) as usize;
     let line = |name: &str, amount: fn(&TraceSlot) -> u64| {
-        line(name, course.slot_ns, course.slots.iter().map(amount))
+        line(name, course.slot_ns, course.slots.iter().take(whole).map(amount))
     };
     let ios = vec![
         line("read", |slot| slot.reads.iter().sum()),

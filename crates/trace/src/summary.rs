@@ -68,10 +68,13 @@ impl Slots {
         self.count = 0;
     }
 
-    /// Returns index of dispersion and maximum over `slots` whole slots, empty ones included.
+    /// Returns index of dispersion and maximum over the first `slots` slots, empty ones included:
+    /// the whole ones. A last slot in which less time passed has fewer I/Os at the same rate.
     fn dispersion(mut self, slots: u64) -> Option<(f64, u64)> {
-        self.close();
-        let slots = slots.max(self.number + 1) as f64;
+        if self.number < slots {
+            self.close();
+        }
+        let slots = slots as f64;
         let mean = self.sum / slots;
         let variance = (self.squares - self.sum * mean) / (slots - 1.0);
         (slots >= 2.0 && mean > 0.0).then_some((variance / mean, self.most))
@@ -133,7 +136,7 @@ impl Counter {
         let duration_ns = duration_ns.max(self.last_ns);
         let operations = Operation::ALL.into_iter().zip(&self.operations);
         let bursts = self.slots.iter().zip(SLOTS_NS).filter_map(|(slots, slot_ns)| {
-            let (dispersion, most) = slots.dispersion(duration_ns.div_ceil(slot_ns))?;
+            let (dispersion, most) = slots.dispersion(duration_ns / slot_ns)?;
             Some(TraceBurst { slot_ns, dispersion, most })
         });
         TraceSummary {
@@ -250,6 +253,21 @@ mod tests {
         // The last I/O may begin a slot.
         let cut = counter.summary(&names, 0);
         assert!(cut.bursts.iter().all(|one| one.dispersion > -1e-9), "{:?}", cut.bursts);
+    }
+
+    /// An I/O each millisecond is as steady as can be, wherever it ends within a slot.
+    #[test]
+    fn a_constant_rate_has_no_bursts_in_a_last_part_of_a_slot() {
+        for duration_ms in [2500, 3001, 3999] {
+            let mut counter = Counter::default();
+            for n in 0..duration_ms {
+                counter.count(&Io { at_ns: n * 1_000_000, ..Io::default() });
+            }
+            let bursts = counter.summary(&Names::default(), duration_ms * 1_000_000).bursts;
+            assert_eq!(bursts.len(), 4);
+            assert!(bursts.iter().all(|one| one.dispersion.abs() < 1e-9), "{bursts:?}");
+            assert_eq!(bursts[3].most, 1000);
+        }
     }
 
     #[test]

@@ -113,6 +113,14 @@ impl Traced {
         }
     }
 
+    /// I/Os of another tool's trace that were too far out of order, so far.
+    pub const fn displaced(&self) -> u64 {
+        match self {
+            Self::Ours { .. } => 0,
+            Self::Others(source) => source.displaced(),
+        }
+    }
+
     /// Damaged blocks of an `.iotrace` so far.
     pub const fn damaged(&self) -> u64 {
         match self {

@@ -37,6 +37,7 @@ impl<W: Write> Writer<W> {
         to.write_all(&MAGIC)?;
         let header = serde_json::to_vec(header).map_err(std::io::Error::from)?;
         let at = MAGIC.len() as u64 + block::write(&mut to, Kind::Header, &header)?;
+        to.flush()?;
         let (chunk, index) = (Chunk::default(), Index::default());
         let tick_ns = tick_ns.max(1);
         Ok(Self { to, at, chunk, index, before_ns: 0, ios: 0, lost: 0, tick_ns, modeller })
@@ -64,7 +65,7 @@ impl<W: Write> Writer<W> {
         self.lost += events;
     }
 
-    /// Writes the pending I/Os as a short chunk.
+    /// Writes the pending I/Os as a short chunk, and flushes the output.
     ///
     /// # Errors
     /// A system call failed.
@@ -76,7 +77,7 @@ impl<W: Write> Writer<W> {
             let slices = modeller.chunk(&self.chunk.ios, names);
             self.at += block::write(&mut self.to, Kind::Model, &slices.encode())?;
             self.chunk = Chunk::default();
-            return Ok(());
+            return Ok(self.to.flush()?);
         }
         self.index.chunks.push(ChunkPlace {
             at: self.at,
@@ -87,7 +88,12 @@ impl<W: Write> Writer<W> {
         self.at += block::write(&mut self.to, Kind::Chunk, &self.chunk.encode(names))?;
         self.chunk.ios.clear();
         self.chunk.lost = 0;
-        Ok(())
+        Ok(self.to.flush()?)
+    }
+
+    /// Number of I/Os that a kill would lose: those of the chunk that is not full yet.
+    pub const fn pending(&self) -> usize {
+        self.chunk.ios.len()
     }
 
     /// Completes the trace: `duration_ns` of recording, `unmatched` I/Os. Returns the output.

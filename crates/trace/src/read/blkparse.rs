@@ -19,6 +19,12 @@ pub(super) fn is_event(line: &str) -> bool {
         && action.len() <= 2
 }
 
+/// True if a line is an event of an action that is not part of an I/O: merges, plugs, messages.
+pub(super) fn is_irrelevant(line: &str) -> bool {
+    let action = line.split_ascii_whitespace().nth(5);
+    is_event(line) && !matches!(action, Some("Q" | "D" | "R" | "C"))
+}
+
 /// Parses a line; `None` if it is not a relevant event.
 pub(super) fn event(line: &str, names: &mut Names) -> Option<Event> {
     let mut words = line.split_ascii_whitespace();
@@ -32,13 +38,19 @@ pub(super) fn event(line: &str, names: &mut Names) -> Option<Event> {
         "C" => Step::Completed,
         _ => return None,
     };
-    let (operation, flags) = parse_rwbs(words.next()?.as_bytes());
+    let letters = words.next()?.as_bytes();
+    if !letters.iter().all(u8::is_ascii_uppercase) {
+        return None;
+    }
+    let (operation, flags) = parse_rwbs(letters);
     // A passthrough command has its bytes and its data first; a flush has no sector.
     let rest: Vec<&str> = words.collect();
     let plus = rest.iter().position(|word| *word == "+");
-    let number = |at: Option<usize>| at.and_then(|at| rest.get(at)?.parse::<u64>().ok());
-    let sector = number(plus.and_then(|plus| plus.checked_sub(1))).unwrap_or(0);
-    let sectors = number(plus.map(|plus| plus + 1)).unwrap_or(0);
+    let number = |at: usize| rest.get(at)?.parse::<u64>().ok();
+    let (sector, sectors) = match plus {
+        None => (0, 0),
+        Some(plus) => (number(plus.checked_sub(1)?)?, number(plus + 1)?),
+    };
     let name = rest.last().and_then(|word| word.strip_prefix('[')?.strip_suffix(']'));
     let process = name.filter(|_| step != Step::Completed).map(str::to_owned);
     let actor =

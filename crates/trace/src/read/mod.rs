@@ -26,7 +26,7 @@ pub enum Format {
     Blkparse,
     /// fio's text, version 2 or 3.
     Iolog,
-    /// bcc's biosnoop.
+    /// biosnoop of bcc and of libbpf-tools.
     Biosnoop,
     /// Microsoft Research, Cambridge (SNIA 387).
     Msr,
@@ -147,8 +147,8 @@ pub enum ReadError {
     NotALog,
     /// None of the known formats.
     #[error(
-        "unknown trace; iodyno reads .iotrace, blktrace, blkparse, fio's iolog, biosnoop (bcc), \
-         MSR, ETW, FIU, SYSTOR, Alibaba, Tencent, vscsi"
+        "unknown trace; iodyno reads .iotrace, blktrace, blkparse, fio's iolog, biosnoop (bcc, \
+         libbpf-tools), MSR, ETW, FIU, SYSTOR, Alibaba, Tencent, vscsi"
     )]
     Unknown,
     /// An entry that does not follow its format.

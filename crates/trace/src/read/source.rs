@@ -44,7 +44,7 @@ pub struct Skipped {
 
 enum Parser {
     Blktrace(Vec<PerCpu>, blktrace::Events),
-    Blkparse(Input, Lines),
+    Blkparse { input: Input, lines: Lines, in_statistics: bool },
     Iolog { input: Input, log: Iolog, at_ns: u64 },
     Biosnoop(Input, Lines, Option<Biosnoop>),
     Table(Input, Lines),
@@ -162,15 +162,23 @@ impl Source {
                     }
                 }
             }
-            Parser::Blkparse(input, lines) => match lines.next(input)? {
-                None => self.end(),
-                Some(line) => match blkparse::event(line, names) {
-                    Some(event) => self.event(&event),
-                    // The statistics at the end have no fixed format.
-                    None if line.starts_with("CPU") => self.end(),
-                    None => {}
-                },
-            },
+            Parser::Blkparse { input, lines, in_statistics } => {
+                let number = lines.number() + 1;
+                match lines.next(input)? {
+                    None => self.end(),
+                    Some(line) => match blkparse::event(line, names) {
+                        Some(event) => {
+                            *in_statistics = false;
+                            self.event(&event);
+                        }
+                        // The statistics have no fixed format; texts may be joined behind them.
+                        None if line.starts_with("CPU") => *in_statistics = true,
+                        None if *in_statistics || number == 1 || line.trim().is_empty() => {}
+                        None if blkparse::is_irrelevant(line) => {}
+                        None => self.skip(number),
+                    },
+                }
+            }
             Parser::Iolog { input, log, at_ns } => match log.entry(input)? {
                 None => self.end(),
                 Some(iolog::Entry::Wait { until_ns }) => *at_ns = (*at_ns).max(until_ns),
@@ -275,7 +283,9 @@ impl Parser {
                 let log = Iolog::begin(&mut *input)?;
                 Self::Iolog { input, log, at_ns: 0 }
             }
-            Format::Blkparse => Self::Blkparse(input, Lines::default()),
+            Format::Blkparse => {
+                Self::Blkparse { input, lines: Lines::default(), in_statistics: false }
+            }
             Format::Biosnoop => Self::Biosnoop(input, Lines::default(), None),
             Format::Vscsi => Self::Vscsi(input, Vscsi::default()),
             _ => Self::Table(input, Lines::default()),
@@ -304,7 +314,11 @@ impl PerCpu {
 /// Returns the beginning of a file, and puts it back to be read again.
 fn head(input: &mut Input) -> Result<Vec<u8>, ReadError> {
     let mut head = Vec::new();
-    input.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    let read = input.take(HEAD_BYTES as u64).read_to_end(&mut head);
+    // An error after some bytes comes again when they were read.
+    if head.is_empty() {
+        read?;
+    }
     let rest = std::mem::replace(input, Box::new(std::io::empty()));
     *input = Box::new(Cursor::new(head.clone()).chain(rest));
     Ok(head)

@@ -1,8 +1,8 @@
 //! Parses published traces with a row for each I/O, and biosnoop's output.
 
 use super::Format;
-use crate::event::SECTOR_BYTES;
-use crate::{Actor, Flags, Io, Latency, Operation};
+use crate::event::{SECTOR_BYTES, parse_rwbs};
+use crate::{Actor, Io, Latency, Operation};
 
 /// From 1601 to 1970, in units of 100 ns (FILETIME).
 const FILETIME_OF_1970: u64 = 116_444_736_000_000_000;
@@ -176,7 +176,7 @@ fn tencent(words: &[&str]) -> Option<Row> {
     Some(Row { io, device: format!("volume{}", number::<u64>(volume)?), actor: None })
 }
 
-/// The columns of bcc's biosnoop; bpftrace's is not supported, since it has no addresses.
+/// The columns of biosnoop of bcc and libbpf-tools; bpftrace's is not supported, since it has no addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Biosnoop {
     has_queue: bool,
@@ -200,7 +200,12 @@ impl Biosnoop {
     pub(super) fn row(self, line: &str) -> Option<Row> {
         let mut words = line.split_ascii_whitespace().rev();
         let device = milliseconds(words.next()?)?;
-        let queue = if self.has_queue { Some(milliseconds(words.next()?)?) } else { None };
+        let queue = match self.has_queue.then(|| words.next()) {
+            // libbpf-tools has -1 for what was dispatched at once.
+            None => None,
+            Some(word) if word?.starts_with('-') => None,
+            Some(word) => Some(milliseconds(word?)?),
+        };
         let length = number(words.next()?)?;
         let sector = words.next()?;
         // A flush has sector -1.
@@ -211,18 +216,15 @@ impl Biosnoop {
         let done_ns = seconds(name.pop()?)?;
         name.reverse();
         let process = Some(name.join(" ")).filter(|name| !name.is_empty());
-        let operation = match kind {
-            "D" => Operation::Discard,
-            "F" => Operation::Flush,
-            other => letter(other).unwrap_or(Operation::Other),
-        };
+        // bcc prints only the first letter of those.
+        let (operation, flags) = parse_rwbs(kind.as_bytes());
         let offset = if operation == Operation::Flush { 0 } else { offset };
         let latency = match queue {
             None => Latency::Device(device),
             Some(queue) => Latency::Split { queue, device },
         };
         let at_ns = done_ns.saturating_sub(latency.total().unwrap_or(0));
-        let io = Io { latency, flags: Flags::default(), ..plain(at_ns, operation, offset, length) };
+        let io = Io { latency, flags, ..plain(at_ns, operation, offset, length) };
         Some(Row { io, device: disk.to_owned(), actor: Some(Actor { pid, process, cgroup: None }) })
     }
 }

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Actor, Io, Latency, Operation};
+use crate::{Actor, Flags, Io, Latency, Operation};
 
 fn open(bytes: &[u8]) -> Result<Source, ReadError> {
     Source::new(vec![Box::new(Cursor::new(bytes.to_vec()))])
@@ -294,4 +294,36 @@ proptest! {
             }
         }
     }
+}
+
+/// libbpf-tools' biosnoop has bcc's heading, all letters of an operation, and -1 without a queue.
+#[test]
+fn biosnoop_of_libbpf_tools_is_read() {
+    let text = "TIME(s)     COMM           PID     DISK      T    SECTOR     BYTES   QUE(ms) LAT(ms)\n\
+        0.100000    jbd2/sda1-8    195     sda       WS   8          4096    0.010   0.527\n\
+        0.200000    fio            196     sda       WSM  16         4096   -1.000   0.527\n\
+        0.300000    fio            196     sda       RA   24         4096    0.010   0.527\n\
+        0.400000    fio            196     sda       FF   0          0       0.010   0.527\n\
+        0.500000    fio            196     sda       DS   0          8192    0.010   0.527\n";
+    let (source, ios) = all(text);
+    assert_eq!(source.skipped().count, 0);
+    let operations: Vec<Operation> = ios.iter().map(|io| io.operation).collect();
+    use Operation::{Discard, Flush, Read, Write};
+    assert_eq!(operations, [Write, Write, Read, Flush, Discard]);
+    assert_eq!(ios[0].latency, split(10_000, 527_000));
+    assert_eq!(ios[1].latency, Latency::Device(527_000));
+    assert!(ios[1].flags.has(Flags::SYNC) && ios[1].flags.has(Flags::META));
+    assert!(ios[2].flags.has(Flags::AHEAD));
+}
+
+/// Lines that blkparse did not write whole count; statistics between joined texts do not.
+#[test]
+fn damaged_lines_of_blkparse_are_counted() {
+    let io = "    259,2    0        1     0.5   259  D  RS 8 + 8 [tap]\n\
+                  259,2    0        2     0.6     0  C  RS 8 + 8 [0]\n";
+    let (source, ios) = all(format!("{BLKPARSE}{io}"));
+    assert_eq!((ios.len(), source.skipped().count), (3, 0));
+    let damaged = BLKPARSE.replace("259  D  RS 695296", "259  D");
+    let (source, _) = all(damaged.replace("0.000002000   259  G  RS 695296 + 8 [tap]", "0.0"));
+    assert_eq!((source.skipped().count, source.skipped().first), (2, 2));
 }
