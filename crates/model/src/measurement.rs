@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Cause, Conditions, CpuUse, Direction, DiskUse, Estimate, Failure, Histogram, JobStats,
-    LatencyKind, LatencySeries, PriorityLatencies, Purpose, RateSeries, SampledRates,
+    LatencyKind, LatencySeries, PriorityLatencies, Purpose, RateSeries, Replayed, SampledRates,
     StatedLatencies, Workload,
 };
 
@@ -302,6 +302,11 @@ impl Measurement {
             under_load: None,
             after: None,
         }
+    }
+
+    /// Returns the replayed trace with its results; `None`: it is no replay.
+    pub fn replayed(&self) -> Option<&Replayed> {
+        self.account.as_ref()?.replayed.as_deref()
     }
 
     /// Returns the result of a direction.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    BlockDevice, Bytes, Drive, Fact, Host, Link, Measurement, RunRecord, WrittenState,
-    format_duration_ns,
+    BlockDevice, Bytes, Drive, Fact, Host, Link, Measurement, ReplayedIos, ReplayedTrace,
+    RunRecord, WrittenState, format_duration_ns,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -125,6 +125,7 @@ fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
     let of = sample.first();
     let host = of.before.and_then(|at| sample.record.snapshots.get(at));
     let mut all = of_workload(&sample.key);
+    all.extend(of.replayed().into_iter().flat_map(|replayed| of_replay(&replayed.trace)));
     all.extend(of_measurement(of));
     match host.or_else(|| sample.record.host()) {
         Some(host) => {
@@ -147,6 +148,26 @@ fn of_workload(key: &Key) -> Vec<Condition> {
     all
 }
 
+/// What was replayed, and how.
+fn of_replay(trace: &ReplayedTrace) -> Vec<Condition> {
+    let ReplayedIos { reads, writes, discards, flushes, .. } = trace.ios;
+    let ios = reads + writes + discards + flushes;
+    let how = match (trace.closed, trace.speed_percent) {
+        (true, _) => "closed loop".into(),
+        (false, speed) => format!("at {speed} % of its speed"),
+    };
+    let place = if trace.packed.is_some() { "packed" } else { "as recorded" };
+    let file = trace.file.rsplit('/').next().unwrap_or_default();
+    vec![
+        or_different("trace", Some(file.to_owned())),
+        or_different("replayed I/Os", Some(ios.to_string())),
+        or_different("replayed from", Some(format_duration_ns(trace.from_ns as f64))),
+        or_different("replayed time", Some(format_duration_ns(trace.span_ns as f64))),
+        or_different("replayed", Some(how)),
+        or_different("addresses", Some(place.into())),
+    ]
+}
+
 fn or_unknown(what: &str, value: Option<String>) -> Condition {
     Condition { what: what.to_owned(), value, unknown: Unknown::Reported }
 }
@@ -165,6 +186,7 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let yes = |is: Option<bool>| is.map(|is| if is { "yes" } else { "no" }.to_owned());
     let conditions = &of.conditions;
+    let is_replay = of.replayed().is_some();
     let remarks = conditions.target_remarks.iter().map(ToString::to_string);
     let remarks: Vec<String> = remarks.collect();
     let mut all = vec![
@@ -174,7 +196,7 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
         or_unknown("ioengine", free_options.remove("ioengine")),
         or_unknown("direct", free_options.remove("direct")),
         or_ignored("size", free_options.remove("size")),
-        or_unknown("iodepth", number(of.workload.iodepth)),
+        or_unknown("iodepth", number(of.workload.iodepth.filter(|_| !is_replay))),
         or_unknown("numjobs", number(of.workload.numjobs)),
         or_ignored("measured for", of.duration_ns.and_then(about)),
         or_ignored("registered buffers", yes(conditions.registered_buffers)),

@@ -55,12 +55,15 @@ impl Key {
     pub(super) fn of(measurement: &Measurement, direction: Direction, searched: bool) -> Self {
         let workload = &measurement.workload;
         let shape = Shape::of(workload).options.into_iter();
+        let is_replay = measurement.replayed().is_some();
         let mut key = Self {
             direction,
             rw: workload.rw.clone(),
-            bs: workload.bs,
+            bs: workload.bs.filter(|_| !is_replay),
             depth: match workload.iodepth {
                 _ if searched => Depth::Searched,
+                // A replay's size and depth are limits: the trace has many of both.
+                _ if is_replay => Depth::Unknown,
                 Some(depth) => Depth::Fixed(depth),
                 None => Depth::Unknown,
             },

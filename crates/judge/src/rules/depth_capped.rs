@@ -22,6 +22,10 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 });
 
 pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
+    // A replay's depth is a limit, not what the trace asks for.
+    if of.replayed().is_some() {
+        return Ok(None);
+    }
     let workload = &of.workload;
     let jobs = workload.numjobs.unwrap_or(1);
     let of_jobs = || Some(workload.iodepth?.saturating_mul(jobs));
@@ -71,6 +75,12 @@ mod tests {
         check_rule(&RULE, &tripped).only(Severity::Info);
         let why = reserves(&RULE, &tripped, 1).unwrap().why;
         assert_eq!(why, "512 I/Os requested, queue length 64");
+        let mut replay = tripped;
+        for of in &mut replay.measurements {
+            let replayed = Some(Box::default());
+            of.account = Some(iodyno_model::JobStats { replayed, ..Default::default() });
+        }
+        assert_eq!(check_rule(&RULE, &replay), Outcome::Clear, "its depth is a limit");
         assert_eq!(check_rule(&RULE, &queue(known(64), Fact::Absent).record()), Outcome::Clear);
         assert_eq!(check_rule(&RULE, &queue(Fact::Absent, known(1)).record()), Outcome::CannotTell);
     }

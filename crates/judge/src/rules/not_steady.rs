@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     for (_, of) in context.finished() {
-        let Some(result) = of.total.first() else { continue };
+        let Some(result) = of.total.first().filter(|_| has_own_rate(of)) else { continue };
         let (Some(steady), Some(iops), Some(ns)) = (result.steady, result.iops, of.duration_ns)
         else {
             tally.unknown(of.title(), "too short to tell if it is steady");
@@ -42,8 +42,14 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 
 fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = context.record().measurements.get(measurement)?;
-    let unsteady = of.total.first()?.steady == Some(false) && !is_reported(context, of);
+    let is_steady = of.total.first()?.steady != Some(false);
+    let unsteady = !is_steady && has_own_rate(of) && !is_reported(context, of);
     unsteady.then(|| Reservation::qualified("rate not stable during the measurement"))
+}
+
+/// Returns false for a replay, whose rate changes as its trace does.
+fn has_own_rate(of: &Measurement) -> bool {
+    of.replayed().is_none()
 }
 
 /// Returns true if another rule reports it, with cause or figures.
@@ -67,7 +73,7 @@ fn levels(result: &DirectionResult, warmup_ns: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, assert_qualifies, check_rule};
+    use crate::testing::{Bench, Outcome, assert_qualifies, check_rule, reserves};
     use iodyno_model::RateSeries;
 
     #[test]
@@ -96,6 +102,17 @@ mod tests {
             reported.ends_with(": 4010 IOPS up to 4.1 s, 1010 IOPS from then on"),
             "{reported}"
         );
+    }
+
+    #[test]
+    fn a_replay_changes_its_rate_as_its_trace_does() {
+        let replay = Bench::new(1).measured().measurement(1, |of| {
+            of.total[0].steady = Some(false);
+            let replayed = Some(Box::default());
+            of.account = Some(iodyno_model::JobStats { replayed, ..Default::default() });
+        });
+        assert_eq!(check_rule(&RULE, &replay.record()), Outcome::Clear);
+        assert!(reserves(&RULE, &replay.record(), 1).is_none());
     }
 
     #[test]

@@ -23,7 +23,7 @@ const SHORTEST_ROW: f64 = 0.1;
 /// First trace that a run replayed, and its targets.
 pub(crate) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
     record.measurements.iter().find_map(|of| {
-        let replayed = of.account.as_ref()?.replayed.as_deref()?;
+        let replayed = of.replayed()?;
         Some((
             replayed,
             of.targets.iter().map(|target| clean(target)).collect::<Vec<_>>().join(", "),

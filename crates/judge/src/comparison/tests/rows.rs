@@ -1,7 +1,8 @@
 //! Matching of workloads, and reported conditions.
 
 use iodyno_model::{
-    EndReason, Fact, LatencySummary, RunKind, StatedLatencies, Validity, WrittenShare, WrittenState,
+    EndReason, Fact, JobStats, LatencySummary, PackedAddresses, Replayed, ReplayedTrace, RunKind,
+    StatedLatencies, Validity, WrittenShare, WrittenState,
 };
 
 use super::*;
@@ -271,6 +272,42 @@ fn invalid_and_failed_measurements_are_shown_and_not_compared() {
     let comparison = compared(&[&valid, &some]);
     assert!((iops(&comparison).ratio.value - 1.0).abs() < 1e-9);
     assert_eq!(comparison.rows[0].cells[1].as_ref().unwrap().left_out, 1);
+}
+
+/// Replays differ in what was replayed and how; their largest I/O and their limit of I/Os in flight
+/// are no size and depth.
+#[test]
+fn replays_differ_by_trace_and_pace() {
+    let replay = |file: &str, speed_percent, packed, depth| {
+        run([with(job(1000.0), |of| {
+            let trace = ReplayedTrace {
+                file: file.into(),
+                speed_percent,
+                packed,
+                span_ns: 9_000_000_000,
+                ..ReplayedTrace::default()
+            };
+            let replayed = Some(Box::new(Replayed { trace, ..Replayed::default() }));
+            of.account = Some(JobStats { replayed, ..JobStats::default() });
+            (of.workload.bs, of.workload.iodepth) = (Some(1 << 20), Some(depth));
+        })])
+    };
+    let a = replay("/a/prod.iotrace", 100, None, 256);
+    let b = replay("/b/test.iotrace", 200, Some(PackedAddresses::default()), 128);
+    let comparison = compared(&[&a, &b]);
+    let row = &comparison.rows[0];
+    assert_eq!((row.point.workload.bs, row.point.workload.iodepth), (None, None));
+    for (what, values) in [
+        ("trace", ["prod.iotrace", "test.iotrace"]),
+        ("replayed", ["at 100 % of its speed", "at 200 % of its speed"]),
+        ("addresses", ["as recorded", "packed"]),
+    ] {
+        assert_eq!(differs(&comparison, what).unwrap(), values);
+    }
+    assert_eq!(differs(&comparison, "iodepth"), None);
+    assert_eq!(differs(&comparison, "replayed time"), None);
+    let moved = replay("/c/prod.iotrace", 100, None, 256);
+    assert_eq!(differs(&compared(&[&a, &moved]), "trace"), None);
 }
 
 #[test]
