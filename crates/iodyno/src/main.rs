@@ -79,12 +79,12 @@ fn run_command() -> u8 {
         Command::Man(man) => commands::man::run(&man),
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };
-    match result {
     // A reader that has gone is no failure.
     let result = match result {
         Err(error) if terminal::is_closed_pipe(&error) => Ok(0),
         result => result,
     };
+    match result {
         Ok(0) if context.has_unreadable() => SOME_UNREADABLE,
         Ok(status) => status,
         Err(error) => {

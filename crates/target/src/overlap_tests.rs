@@ -7,7 +7,6 @@ use std::process::{Child, Command};
 
 use iodyno_host::{Depth, Live, Source, snapshot};
 
-use crate::guard_tests::Holder;
 use crate::lease::OpenElsewhere;
 use crate::loop_devices::{MIB, eventually, run, try_to_run, unmount};
 use crate::testing::Faked;
@@ -294,7 +293,7 @@ fn a_file_of_an_overlay_is_in_use_where_its_upper_one_is() {
     let disk = Bound::over(&file, &[]);
     image.is_in_use_at(&path, &format!("backs {}", disk.name()));
     drop(disk);
-    let holder = Holder::of(file.to_str().unwrap());
+    let holder = Holder::of(&file);
     image.is_in_use_at(&path, "open by sleep");
     drop(holder);
     eventually("nobody has it open", || clear(name, name).is_ok());
