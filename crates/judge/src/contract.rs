@@ -94,7 +94,7 @@ impl fmt::Display for ContractError {
 impl std::error::Error for ContractError {}
 
 /// Returns the claim for a volume of the given type and order: `gp3`, `gp3,6000iops,500MB/s`. If
-/// its figures depend on its size, the type's maxima are taken.
+/// its figures depend on its size, those that are stated count; the type's maxima if none is.
 ///
 /// # Errors
 /// Unknown type, no figure, or more than the type offers.
@@ -115,12 +115,14 @@ pub(crate) fn contract(text: &str) -> Result<Claim, ContractError> {
         }
         *figure = Some(value);
     }
-    let is_ordered = volume.base.is_some() || (iops.is_some() && bytes_per_s.is_some());
-    let (base_iops, base_rate) = volume.base.unwrap_or(volume.most);
+    let is_stated = iops.is_some() || bytes_per_s.is_some();
+    let is_ordered = volume.base.is_some() || is_stated;
+    // Beside a stated figure the type's maximum is no order.
+    let other = volume.base.or_else(|| (!is_stated).then_some(volume.most)).unzip();
     let known =
-        |stated: Option<f64>, base: f64| stated.or(Some(base)).filter(|figure| figure.is_finite());
-    let iops = known(iops, base_iops);
-    let rate_mbs = known(bytes_per_s, base_rate).map(|rate| rate / MB);
+        |stated: Option<f64>, other: Option<f64>| stated.or(other).filter(|one| one.is_finite());
+    let iops = known(iops, other.0);
+    let rate_mbs = known(bytes_per_s, other.1).map(|rate| rate / MB);
     Ok(Claim {
         vendor: volume.vendor.into(),
         family: String::new(),
@@ -183,6 +185,18 @@ mod tests {
         assert_eq!(contract("pd-ssd").unwrap().scope, ClaimScope::SeriesMax);
         assert_eq!(contract("pd-ssd,15000IOPS,240MiB/s").unwrap().scope, ClaimScope::Exact);
         assert_eq!(contract("hyperdisk").unwrap().rand_read_iops, None);
+    }
+
+    #[test]
+    fn a_stated_figure_is_exact_and_an_unstated_one_none() {
+        let figures = |text| {
+            let claim = contract(text).unwrap();
+            (claim.scope, claim.rand_read_iops, claim.seq_write_mbs)
+        };
+        assert_eq!(figures("io2,16000iops"), (ClaimScope::Exact, Some(16_000.0), None));
+        assert_eq!(figures("pd-ssd,240MB/s"), (ClaimScope::Exact, None, Some(240.0)));
+        // What a type includes is ordered with it.
+        assert_eq!(figures("gp3,6000iops"), (ClaimScope::Exact, Some(6000.0), Some(131.072)));
     }
 
     #[test]
