@@ -160,6 +160,25 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
     let earlier = &document["earlier_headroom"];
     assert!(earlier[0]["target"].is_string() && earlier[0]["run"].is_string(), "{earlier}");
     assert_eq!(earlier.as_array().unwrap().len(), 1);
+
+    // Flushes have a result of their own; no disk keeps this rate. A sweep that was stopped has none.
+    let sync = PLAN.replace("points = 2", "points = 2, sync = true")
+        + "\n[[step]]\nname = \"sync\"\njob = { rw = \"write\", fdatasync = 1, rate_iops = 10000000 }\n";
+    write(&world, "sync.toml", &sync);
+    status(&world.run(&["sweep", "sync.toml", "--target", "data"]), 0);
+    let shown = text(&world.run(&["show", "last"]).stdout);
+    assert!(shown.contains("no load reached its rates") && !shown.contains("due time"), "{shown}");
+    write(&world, "many.toml", &PLAN.replace("points = 2", "points = 30"));
+    kill_at(&world, &["sweep", "many.toml", "--target", "data"], 1, " reads/s alone");
+    status(&world.run(&job), 0);
+    let explained = text(&world.run(&["explain", "-v", "last"]).stdout);
+    let lines: Vec<&str> =
+        explained.lines().filter(|line| line.contains("(sweep headroom")).collect();
+    assert_eq!(lines.len(), 2, "{explained}");
+    let json = text(&world.run(&["explain", "--json", "last"]).stdout);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let runs = document["earlier_headroom"].as_array().unwrap();
+    assert!(runs.iter().any(|one| one["run"] == earlier[0]["run"]), "{runs:?}");
 }
 
 #[test]
@@ -184,16 +203,16 @@ fn runs_that_cannot_be_resumed_are_reported() {
 
 /// Kills a sweep after it has reported `points` points.
 fn kill_after(world: &World, points: usize, name: &str) {
-    let mut child = world
-        .command()
-        .args([&GRID[..], &["--name", name]].concat())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    kill_at(world, &[&GRID[..], &["--name", name]].concat(), points, "IOPS");
+}
+
+/// Kills a sweep after it has reported `points` lines with this sign.
+fn kill_at(world: &World, sweep: &[&str], points: usize, sign: &str) {
+    let mut child =
+        world.command().args(sweep).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut seen = 0;
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
-        seen += usize::from(line.unwrap().contains("IOPS"));
+        seen += usize::from(line.unwrap().contains(sign));
         if seen == points {
             break;
         }

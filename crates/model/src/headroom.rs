@@ -86,6 +86,9 @@ pub struct Load {
     pub read_iops: f64,
     /// True if this is the maximum reached, so that the bound is not the limit.
     pub is_most: bool,
+    /// True if higher loads were not measured: some of them may be within the bound, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_open: bool,
 }
 
 /// Load and the p99 of its reads.
@@ -103,9 +106,22 @@ pub struct LoadCell {
     #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub read_iops: f64,
-    /// p99 of the reads, ns, each counted from its scheduled start; null: a rate was not reached.
-    /// Measured if it has an interval, else interpolated.
+    /// p99 of the reads, ns, each counted from its scheduled start, or of the flushes, each from its
+    /// issue. Measured if there is a measurement, else interpolated. Null: see `missing`.
     pub p99_ns: Option<Estimate>,
+    /// Reason why the p99 is null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<NoP99>,
     /// Index of the measurement of the reads; null: not measured.
     pub measurement: Option<usize>,
+}
+
+/// Reason why a load has no p99.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoP99 {
+    /// A rate was not reached, here or at a load with no more of both.
+    NotReached,
+    /// No load with at least as much of both has a p99 to interpolate from.
+    NotMeasured,
 }

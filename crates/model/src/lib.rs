@@ -93,7 +93,7 @@ pub use failure::{Cause, Failure};
 pub use figure_of::{FigureKind, FigureOf, IoOf, NotKnown, Scaled, filled, placeholders};
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
-pub use headroom::{EarlierHeadroom, Headroom, HeadroomPlan, Load, LoadCell};
+pub use headroom::{EarlierHeadroom, Headroom, HeadroomPlan, Load, LoadCell, NoP99};
 pub use histogram::{Bin, Histogram};
 pub use host::{
     Cpus, DiskStats, Driver, Host, Kernel, Limits, NumaNode, PciFunction, Slot, StorageCard, System,

@@ -1,7 +1,7 @@
 //! Read p99 against background write and read rates: as a heat map with the line of the bound, and
 //! as curves with their knees.
 
-use iodyno_model::{Headroom, LoadCell, format_count, format_duration_ns};
+use iodyno_model::{Headroom, LoadCell, NoP99, format_count, format_duration_ns};
 
 use crate::figure::{
     Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke, Surface, SurfaceCell,
@@ -27,12 +27,20 @@ pub(super) fn figure(known: &[Headroom]) -> Result<Figure, FigureError> {
         let [by_both, by_reads] = titles;
         [table(of, by_both), curves(of, by_reads)]
     });
+    let cells = || known.iter().flat_map(|of| &of.cells);
+    let open = match cells().any(|cell| cell.missing == Some(NoP99::NotMeasured)) {
+        true => ", or they are beyond all measured loads",
+        false => "",
+    };
+    // A flush is issued once its write is back, and not by the clock.
+    let since =
+        if known.iter().any(|of| of.sync) { "the issue of each flush" } else { "the due time" };
     let notes = vec![
         format!(
             "The line is a p99 of {bound}. Values that are written were measured, the others \
-                 are interpolated; of white loads a rate is not reached (97 %)."
+                 are interpolated; of white loads a rate is not reached (97 %){open}."
         ),
-        "Latency counts from the due time. Knee: where more reads cost most (Kneedle).".to_owned(),
+        format!("Latency counts from {since}. Knee: where more reads cost most (Kneedle)."),
     ];
     let panels = panels.collect();
     let targets: Vec<&str> = known.iter().map(|of| of.target.as_str()).collect();

@@ -4,7 +4,7 @@
 
 use iodyno_figure::{Figure, FigureError, Metric, Request, Source, Track, TrackWindow};
 use iodyno_model::{
-    Direction, DirectionResult, Estimate, Headroom, Histogram, LoadCell, Measurement, Run,
+    Direction, DirectionResult, Estimate, Headroom, Histogram, LoadCell, Measurement, NoP99, Run,
     RunRecord, RunState, Window, Workload,
 };
 
@@ -121,6 +121,7 @@ pub(crate) fn under_load() -> Headroom {
         write_bytes_per_s: column as f64 * 50e6,
         read_iops: row as f64 * 20_000.0,
         p99_ns: (column.min(row) <= 15).then(|| Estimate::bare(1e5 * (1 + column + row) as f64)),
+        missing: (column.min(row) > 15).then_some(NoP99::NotReached),
         measurement: column.is_multiple_of(2).then_some(0),
     };
     Headroom {

@@ -3,7 +3,7 @@
 
 use iodyno_campaign::Study;
 use iodyno_judge::{device_of, drive_under};
-use iodyno_model::{EarlierHeadroom, Headroom, Measurement, RunRecord};
+use iodyno_model::{EarlierHeadroom, Headroom, Measurement, RunRecord, RunState};
 use iodyno_report::text::headroom_line;
 
 use crate::context::Context;
@@ -13,13 +13,14 @@ pub(crate) fn lines(context: &Context, record: &RunRecord) -> Vec<String> {
     stored(context, record).iter().map(headroom_line).collect()
 }
 
-/// The newest earlier headroom of each drive of `record`.
+/// The newest earlier headroom of each drive of `record`, of reads and of flushes. A run that was
+/// stopped has measured the light loads only.
 pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<EarlierHeadroom> {
-    let mut open: Vec<(String, String)> = Vec::new();
+    let mut open: Vec<(String, bool, String)> = Vec::new();
     for of in &record.measurements {
         let Some((key, device)) = key(record, of) else { continue };
-        if !open.iter().any(|(known, _)| *known == key) {
-            open.push((key, device.to_owned()));
+        if !open.iter().any(|(known, ..)| *known == key) {
+            open.extend([false, true].map(|sync| (key.clone(), sync, device.to_owned())));
         }
     }
     let mut all = Vec::new();
@@ -30,14 +31,17 @@ pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<EarlierHeadro
             break;
         }
         let is_before = run.started_ns < record.run.started_ns && run.origin == record.run.origin;
-        let study = Study::of(&run).filter(|study| is_before && study.headroom.is_some());
+        let counts = is_before && run.state == RunState::Done;
+        let study = Study::of(&run).filter(|study| counts && study.headroom.is_some());
         let Some((study, earlier)) = study.zip(store.load(&run.id).ok()) else { continue };
         for found in study.outlook(&earlier).map_or(Vec::new(), |outlook| outlook.headroom) {
             let measured = found.cells.iter().find_map(|cell| cell.measurement);
             let of = measured.and_then(|index| earlier.measurements.get(index));
             let Some((key, _)) = of.and_then(|of| key(&earlier, of)) else { continue };
-            if let Some(at) = open.iter().position(|(known, _)| *known == key) {
-                let target = open.remove(at).1;
+            let is_it =
+                |(known, sync, _): &(String, bool, String)| *known == key && *sync == found.sync;
+            if let Some(at) = open.iter().position(is_it) {
+                let target = open.remove(at).2;
                 let (id, run_started_ns) = (run.id.clone(), run.started_ns);
                 let of = Headroom { target, ..found };
                 all.push(EarlierHeadroom { run: id, run_started_ns, of });

@@ -20,8 +20,30 @@ pub(super) type GridPoint = (usize, usize);
 pub(super) struct Grid {
     /// Logarithm of the p99 of each load that was measured; `None`: a rate was not reached.
     pub(super) known: BTreeMap<GridPoint, Option<f64>>,
-    /// Loads that failed.
+    /// Loads that are not tried again: they failed, or had too few I/Os for a p99.
     pub(super) failed: BTreeSet<GridPoint>,
+}
+
+/// State of a load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum LoadState {
+    /// Logarithm of its p99, measured or interpolated.
+    Known(f64),
+    /// A rate was not reached, here or at a load with no more of both.
+    NotReached,
+    /// No reached load has at least as much of both.
+    NotMeasured,
+}
+
+/// End of the loads along a path that keep the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathEnd {
+    /// The p99 crosses the bound.
+    Bound,
+    /// A rate is not reached beyond it, or it is the maximum.
+    Most,
+    /// Nothing was measured beyond it.
+    Open,
 }
 
 /// All loads, by writes and then by reads.
@@ -78,49 +100,59 @@ impl Grid {
         self.known.iter().filter_map(|(at, p99)| Some((*at, (*p99)?)))
     }
 
-    /// Returns the logarithm of the p99 at a load, measured or interpolated; `None`: presumably not
-    /// reached.
-    pub(super) fn p99(&self, at: GridPoint) -> Option<f64> {
+    /// Returns what is known of a load. Beyond all reached loads nothing is: a p99 there would be an
+    /// extrapolation, and a few light loads would stand for all.
+    pub(super) fn state(&self, at: GridPoint) -> LoadState {
         if let Some(known) = self.known.get(&at) {
-            return *known;
+            return known.map_or(LoadState::NotReached, LoadState::Known);
         }
-        let is_within = self.reached().any(|((writes, reads), _)| writes >= at.0 && reads >= at.1);
-        let places = self.known.iter();
-        let nearest = places.min_by(|a, b| distance(at, *a.0).total_cmp(&distance(at, *b.0)))?;
-        if self.is_beyond(at) || (!is_within && nearest.1.is_none()) {
-            return None;
+        if self.is_beyond(at) {
+            return LoadState::NotReached;
         }
-        let points = self.reached().map(|(place, p99)| (float(place), p99));
-        let between = local_linear(&points.collect::<Vec<_>>(), float(at))?;
         // More load is never faster: measured loads with less and with more of both bound it.
         let less = self.reached().filter(|((writes, reads), _)| *writes <= at.0 && *reads <= at.1);
         let more = self.reached().filter(|((writes, reads), _)| *writes >= at.0 && *reads >= at.1);
         let least = less.map(|one| one.1).fold(f64::NEG_INFINITY, f64::max);
         let most = more.map(|one| one.1).fold(f64::INFINITY, f64::min);
-        // Noise may swap the bounds.
-        Some(if least <= most { between.clamp(least, most) } else { between })
+        let points = self.reached().map(|(place, p99)| (float(place), p99));
+        match local_linear(&points.collect::<Vec<_>>(), float(at)) {
+            Some(between) if most < f64::INFINITY => {
+                // Noise may swap the bounds.
+                let is_bounded = least <= most;
+                LoadState::Known(if is_bounded { between.clamp(least, most) } else { between })
+            }
+            _ => LoadState::NotMeasured,
+        }
     }
 
-    /// Returns how far along `path`, in steps, the p99 keeps the bound, and true if no higher load
-    /// was reached. `None`: not even the start keeps it.
+    /// Returns how far along `path`, in steps, the p99 keeps the bound, and why it ends there.
+    /// `None`: no load on it is known to keep the bound. Its first loads may miss it: an idle drive
+    /// can be slower than a busy one.
     pub(super) fn limit(
         &self,
         bound: f64,
         path: impl Fn(usize) -> GridPoint,
-    ) -> Option<(f64, bool)> {
+    ) -> Option<(f64, PathEnd)> {
         let mut before = None;
         for step in 0..=STEPS {
-            let here = self.p99(path(step));
-            match (before, here) {
-                (_, Some(p99)) if p99 <= bound => before = Some((step, p99)),
-                (None, _) => return None,
-                (Some((step, _)), None) => return Some((step as f64, true)),
-                (Some((step, slow)), Some(slower)) => {
-                    return Some((step as f64 + (bound - slow) / (slower - slow), false));
+            let end = match self.state(path(step)) {
+                LoadState::Known(p99) if p99 <= bound => {
+                    before = Some((step, p99));
+                    continue;
                 }
-            }
+                LoadState::Known(slower) => match before {
+                    Some((step, slow)) => {
+                        let share = (bound - slow) / (slower - slow);
+                        return Some((step as f64 + share, PathEnd::Bound));
+                    }
+                    None => continue,
+                },
+                LoadState::NotReached => PathEnd::Most,
+                LoadState::NotMeasured => PathEnd::Open,
+            };
+            return before.map(|(step, _)| (step as f64, end));
         }
-        before.map(|(step, _)| (step as f64, true))
+        before.map(|(step, _)| (step as f64, PathEnd::Most))
     }
 }
 

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{
     Direction, DirectionResult, EndReason, Estimate, Headroom, HeadroomPlan, IoOf, Load, LoadCell,
-    Measurement,
+    Measurement, NoP99,
 };
 
-use self::grid::{Grid, GridPoint, STEPS, all};
+use self::grid::{Grid, GridPoint, LoadState, PathEnd, STEPS, all};
 use crate::convergence::is_whole;
 use crate::fit::percentile;
 use crate::tail::quantile_of_result;
@@ -26,6 +26,9 @@ pub(crate) const REACHED: f64 = 0.97;
 const FEW_READS: f64 = 0.01;
 /// Confidence level of the percentiles' intervals.
 const LEVEL: f64 = 0.95;
+/// Minimum number of I/Os for a p99: with 95 % confidence the slowest of so many is beyond it (0.99 to
+/// the 299th power is 5 %), while the p99 of fewer is no more than their maximum.
+const LEAST_FOR_P99: u64 = 300;
 
 /// Next load to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,10 +116,11 @@ impl LoadSurface {
 
     /// Adds one load, measured at the same time: reads, and writes unless there were none.
     fn add(&mut self, phase: &[(usize, &Measurement)], most: (f64, f64)) {
-        // Too few flushes give no interval.
-        let bare = |of: &Measurement| {
-            let p99 = of.account.as_ref()?.sync.quantile_ns(0.99)?;
-            Some(Estimate::bare(p99 as f64))
+        let sync_p99 = |of: &Measurement| {
+            let sync = &of.account.as_ref()?.sync;
+            let bare = Estimate::bare(sync.quantile_ns(0.99)? as f64);
+            let known = percentile(&[of], IoOf::Sync, 99.0).unwrap_or(bare);
+            (sync.count() >= LEAST_FOR_P99).then_some(known)
         };
         let is_load = |of: &Measurement| !(self.sync && flushes(of));
         let paced = |option: &str| {
@@ -143,14 +147,21 @@ impl LoadSurface {
             && writes.is_none_or(|(_, of, asked)| {
                 let rate = of.result(Direction::Write).and_then(|one| one.bandwidth);
                 is_reached(rate, asked, 0.0)
+            })
+            // Fewer flushes than asked for are another load.
+            && phase.iter().filter(|(_, of)| !is_load(of)).all(|(_, of)| {
+                let rate = of.result(Direction::Write).and_then(|one| one.iops);
+                asked_rate(of, "rate_iops").is_none_or(|asked| is_reached(rate, asked, 0.0))
             });
         let (index, p99) = match phase.iter().find(|(_, of)| !is_load(of)) {
-            Some((index, of)) => {
-                (*index, percentile(&[*of], IoOf::Sync, 99.0).or_else(|| bare(of)))
-            }
+            Some((index, of)) => (*index, sync_p99(of)),
             None if self.sync => (index, None),
             None => (index, result.and_then(p99)),
         };
+        if reached && p99.is_none() {
+            self.grid.failed.insert(at);
+            return;
+        }
         let p99 = p99.filter(|_| reached);
         self.grid.known.insert(at, p99.map(|p99| p99.value.ln()));
         self.measured.insert(at, (index, p99));
@@ -191,27 +202,40 @@ impl LoadSurface {
     }
 
     /// Returns the surface, and the loads that keep the bound; `target` is the name of the target.
-    /// `None`: no load was reached.
+    /// `None`: no load was measured.
     pub fn headroom(&self, target: &str) -> Option<Headroom> {
         let (most_writes, most_reads) = (self.most_writes.known()?, self.most_reads.known()?);
-        self.measured.values().find_map(|(_, p99)| *p99)?;
+        if self.measured.is_empty() {
+            return None;
+        }
         let load = |path: fn(usize) -> GridPoint| {
-            let (parts, is_most) = self.grid.limit(self.bound(), path)?;
+            let (parts, limited) = self.grid.limit(self.bound(), path)?;
             let (share, end) = (parts / STEPS as f64, path(STEPS));
             let of = |part: usize, most: f64| if part == 0 { 0.0 } else { share * most };
             let (write_bytes_per_s, read_iops) = (of(end.0, most_writes), of(end.1, most_reads));
-            Some(Load { write_bytes_per_s, read_iops, is_most })
+            let (is_most, is_open) = (limited == PathEnd::Most, limited == PathEnd::Open);
+            Some(Load { write_bytes_per_s, read_iops, is_most, is_open })
         };
         let cell = |at: GridPoint| {
             let (write_bytes_per_s, read_iops) = self.rates(at)?;
             let measured = self.measured.get(&at);
-            let p99_ns = match measured {
-                Some((_, p99)) => *p99,
-                None => self.grid.p99(at).map(|p99| Estimate::bare(p99.exp())),
+            let (p99_ns, missing) = match self.grid.state(at) {
+                LoadState::Known(p99) => (Some(Estimate::bare(p99.exp())), None),
+                LoadState::NotReached => (None, Some(NoP99::NotReached)),
+                LoadState::NotMeasured => (None, Some(NoP99::NotMeasured)),
             };
+            let p99_ns = measured.map_or(p99_ns, |(_, p99)| *p99);
             let measurement = measured.map(|(index, _)| *index);
             let (column, row) = at;
-            Some(LoadCell { column, row, write_bytes_per_s, read_iops, p99_ns, measurement })
+            Some(LoadCell {
+                column,
+                row,
+                write_bytes_per_s,
+                read_iops,
+                p99_ns,
+                missing,
+                measurement,
+            })
         };
         Some(Headroom {
             target: target.into(),
@@ -232,11 +256,14 @@ fn flushes(of: &Measurement) -> bool {
     of.account.as_ref().is_some_and(|account| !account.sync.is_empty())
 }
 
-/// Returns the p99 of reads, ns, with its interval if that is known.
+/// Returns the p99 of reads, ns, with its interval if that is known; `None`: too few.
 fn p99(result: &DirectionResult) -> Option<Estimate> {
-    let known = result
-        .total_or_completion_bins()
-        .and_then(|(kind, _)| quantile_of_result(result, kind, 99.0, LEVEL));
+    let bins = result.total_or_completion_bins();
+    let reads = bins.map(|(_, bins)| bins.count()).or(result.ios)?;
+    if reads < LEAST_FOR_P99 {
+        return None;
+    }
+    let known = bins.and_then(|(kind, _)| quantile_of_result(result, kind, 99.0, LEVEL));
     let known = known.map(|of| Estimate::confident(of.value, of.low, of.high, LEVEL));
     known.or_else(|| Some(result.percentile(99.0)?.1)).filter(|p99| p99.value > 0.0)
 }

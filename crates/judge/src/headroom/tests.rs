@@ -97,10 +97,82 @@ fn sixty_points_stand_for_all() {
     errors.sort_by(f64::total_cmp);
     let at = |share: f64| errors[(share * errors.len() as f64) as usize];
     assert!(at(0.5) < 0.03 && at(0.9) < 0.2, "{} {}", at(0.5), at(0.9));
-    let reached = found.cells.iter().filter(|cell| cell.p99_ns.is_some()).count();
     let share = |part: usize| part as f64 / 20.0;
-    let truly = all().filter(|at| queue(share(at.0), share(at.1)).is_some()).count();
+    let is_reached = |cell: &LoadCell| queue(share(cell.column), share(cell.row)).is_some();
+    let cells = |which: fn(&LoadCell) -> bool| found.cells.iter().filter(move |cell| which(cell));
+    assert!(cells(|cell| cell.p99_ns.is_some()).all(is_reached));
+    assert!(!cells(|cell| cell.missing == Some(NoP99::NotReached)).any(is_reached));
+    // Only along the end of what is reached a load is neither.
+    let reached = cells(|cell| cell.p99_ns.is_some()).count();
+    let truly = found.cells.iter().filter(|cell| is_reached(cell)).count();
     assert!(reached.abs_diff(truly) < 25, "{reached} of {truly}");
+}
+
+/// Surface of the first measurements of a sweep that was stopped after so many.
+fn stopped_after(made: &[Measurement], count: usize) -> Headroom {
+    let first = made.iter().take(count).enumerate();
+    LoadSurface::of(&HeadroomPlan::default(), BOUND_NS, first).headroom("drive").unwrap()
+}
+
+#[test]
+fn a_stopped_sweep_says_nothing_of_loads_beyond_those_it_measured() {
+    let (_, made) = measure(&queue, 58);
+    // The two maxima, and the lightest load.
+    let found = stopped_after(&made, 3);
+    let known = found.cells.iter().filter(|cell| cell.p99_ns.is_some()).count();
+    let open = found.cells.iter().filter(|cell| cell.missing == Some(NoP99::NotMeasured)).count();
+    assert_eq!((known, open), (1, 440));
+    for load in [found.writes, found.reads, found.both] {
+        let load = load.unwrap();
+        assert!(load.is_open && !load.is_most && load.read_iops + load.write_bytes_per_s == 0.0);
+    }
+    // Of more loads every p99 is bounded by one with at least as much of both.
+    let found = stopped_after(&made, 12);
+    let reached: Vec<_> = found
+        .cells
+        .iter()
+        .filter(|cell| cell.measurement.is_some() && cell.p99_ns.is_some())
+        .map(|cell| (cell.column, cell.row))
+        .collect();
+    for cell in &found.cells {
+        let is_within = reached.iter().any(|at| at.0 >= cell.column && at.1 >= cell.row);
+        assert_eq!(cell.p99_ns.is_some(), is_within, "{cell:?}");
+    }
+    assert!(found.both.unwrap().is_open, "{:?}", found.both);
+}
+
+#[test]
+fn few_reads_have_no_p99() {
+    let load = |ios: u32| {
+        let mut read = measurement(2, Direction::Read, 4000.0, Some(4000.0), 2e5);
+        read.total[0].latency = iodyno_model::Histogram::default();
+        (0..ios).for_each(|_| read.total[0].latency.record(5_000_000));
+        let made = [
+            measurement(0, Direction::Write, MOST_WRITES, None, 1e6),
+            measurement(1, Direction::Read, MOST_READS, None, 1e6),
+            read,
+        ];
+        let asked = HeadroomPlan { points: 2, sync: false };
+        let surface = LoadSurface::of(&asked, BOUND_NS, made.iter().enumerate());
+        (surface.headroom("drive").is_some(), surface.left())
+    };
+    // Their rate was reached, so heavier loads are still tried, and this one is not repeated.
+    assert_eq!(load(299), (false, 1));
+    assert_eq!(load(300), (true, 1));
+}
+
+#[test]
+fn a_slow_light_load_does_not_hide_the_others() {
+    // A drive that sleeps between few reads.
+    let sleeper = |writes: f64, reads: f64| match writes + reads < 0.02 {
+        true => Some(4e6),
+        false => queue(writes, reads),
+    };
+    let found = measure(&sleeper, 58).0.headroom("drive").unwrap();
+    let (reads, both) = (found.reads.unwrap(), found.both.unwrap());
+    assert!(reads.read_iops > 0.9 * MOST_READS, "{reads:?}");
+    assert!(both.read_iops > 0.5 * MOST_READS, "{both:?}");
+    assert!(found.writes.unwrap().write_bytes_per_s > 0.9 * MOST_WRITES, "{:?}", found.writes);
 }
 
 #[test]
@@ -188,6 +260,11 @@ fn flushes_beside_the_load_are_what_is_slow_where_that_is_asked() {
     let p99 = measured.p99_ns.unwrap();
     assert!(p99.low() < 2_970_000.0 && p99.high() > 2_970_000.0, "{p99:?}");
     assert!((p99.value - 2_970_000.0).abs() < 30_000.0 && found.sync, "{p99:?}");
+    // Fewer flushes than asked for are another load.
+    let mut late = made.clone();
+    late[3].total[0].iops = Some(Estimate::bare(150.0));
+    let found = LoadSurface::of(&asked, BOUND_NS, late.iter().enumerate()).headroom("x").unwrap();
+    assert!(found.cells.iter().all(|cell| cell.p99_ns.is_none()) && found.both.is_none());
     // Without flushes nothing is known about that load.
     let surface = LoadSurface::of(&asked, BOUND_NS, made[..3].iter().enumerate());
     assert!(surface.headroom("x").is_none());
