@@ -105,7 +105,11 @@ pub(crate) fn script(
     }
     // A job's files are named after it, even if a directory or device has that name.
     let how = CompileOptions { is_special: &|_| false, ..CompileOptions::default() };
-    let script = compile(&file.sections, &how).map_err(|errors| wrong(errors.to_string()))?;
+    let mut script = compile(&file.sections, &how).map_err(|errors| wrong(errors.to_string()))?;
+    for one in script.phases.iter_mut().flat_map(|phase| &mut phase.jobs) {
+        let files = &mut one.job.files;
+        files.unlink |= !files.paths.is_empty() && files.paths.iter().all(|path| is_made(path));
+    }
     let has = |name: &str| {
         script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)
     };
@@ -113,6 +117,11 @@ pub(crate) fn script(
         Some(of) => Err(wrong(format!("`{of}`: it has no job of that name"))),
         None => Ok(script),
     }
+}
+
+/// True for a file that is made for the profile, and so is removed at the end.
+fn is_made(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.starts_with(FIT_FILES))
 }
 
 macro_rules! listed {
@@ -195,6 +204,19 @@ mod tests {
         };
         let script = profile_script(&of, "/a").unwrap();
         assert_eq!(script.phases[0].jobs[0].job.files.paths, ["/a/.iodyno-fit.src.0.0"]);
+    }
+
+    #[test]
+    fn files_that_are_made_for_a_profile_are_removed() {
+        let (profile, _) = profile("etcd").unwrap();
+        let jobs = "[a]\nrw=write\nsize=1m\n[b]\nrw=read\nsize=1m\nfilename=own\n\
+                    [c]\nrw=write\nsize=1m\nunlink=0\nfilename=.iodyno-fit.shared";
+        let of =
+            Profile { jobs: jobs.into(), quantities: Vec::new(), settings: Vec::new(), ..profile };
+        let script = profile_script(&of, "/x").unwrap();
+        let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
+        let unlinked: Vec<bool> = jobs.map(|one| one.job.files.unlink).collect();
+        assert_eq!(unlinked, [true, false, true], "a file of the user's stays");
     }
 
     #[test]
