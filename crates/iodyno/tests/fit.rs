@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{World, json, says, status, text, validate};
+use crate::common::{Loop, World, json, says, status, text, tool, validate};
 
 /// A log like etcd's, with bounds that every disk meets, that none meets, and undecided ones.
 const LOG: &str = r#"
@@ -113,6 +113,7 @@ fn a_directory_is_measured_judged_and_left_as_it_was() {
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "nothing is left");
     // The second job was limited to half of the rate reached by the first.
     let settings = std::fs::read_to_string(settings).unwrap();
+    assert!(settings.starts_with("# written by iodyno fit log\n"), "{settings}");
     let value = |key: &str| {
         let line = settings.lines().find(|line| line.starts_with(key)).unwrap();
         line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
@@ -167,25 +168,132 @@ fn nothing_that_follows_from_invalid_rounds_is_written() {
     std::fs::write(&holes, HOLES).unwrap();
     let [holes, directory, to] = [&holes, &directory, &settings].map(|path| path.to_str().unwrap());
     let output = world.run(&["fit", holes, directory, "--write", to]);
-    status(&output, 2);
+    status(&output, 4);
     let (shown, said) = (text(&output.stdout), text(&output.stderr));
     assert!(shown.contains("Not derived: scan read iops is not known."), "{shown}");
     assert!(said.contains("not written, since scan read iops is not known"), "{said}");
     assert!(!settings.exists());
 
-    // Another configuration is not overwritten, and a profile without settings writes none.
-    std::fs::write(to, "theirs").unwrap();
+    // Another configuration is not overwritten, though it has the application's syntax, and not
+    // through a link either; a profile without settings writes none.
+    let link = world.path("link");
+    std::os::unix::fs::symlink(to, &link).unwrap();
+    let link = link.to_str().unwrap();
     let bare = HOLES.split("[[setting]]").next().unwrap();
-    for (profile, why) in [(HOLES, "name a new file"), (bare, "has no settings")] {
+    let refused = "name another file, then merge";
+    for (profile, theirs, path, why) in [
+        (HOLES, "scan = 7\nprecious = 1\n", to, refused),
+        (HOLES, "scan = 7\n", link, refused),
+        (HOLES, "# written by", to, refused),
+        (bare, "theirs", to, "has no settings"),
+    ] {
         std::fs::write(holes, profile).unwrap();
-        says(&world.run(&["fit", holes, directory, "--write", to]), 2, why);
-        assert_eq!(std::fs::read(to).unwrap(), b"theirs");
+        std::fs::write(to, theirs).unwrap();
+        says(&world.run(&["fit", holes, directory, "--write", path]), 2, why);
+        assert_eq!(std::fs::read_to_string(to).unwrap(), theirs);
     }
-    // A file written by an earlier run is no obstacle.
+    // A file written by an earlier run, of whichever profile, and an empty one are no obstacle.
     std::fs::write(holes, HOLES).unwrap();
-    std::fs::write(to, "scan = 7\n").unwrap();
-    let said = text(&world.run(&["fit", holes, directory, "--write", to]).stderr);
-    assert!(said.contains("not written, since"), "{said}");
+    for earlier in ["# written by iodyno fit etcd\nscan = 7\n", ""] {
+        std::fs::write(to, earlier).unwrap();
+        let said = text(&world.run(&["fit", holes, directory, "--write", to]).stderr);
+        assert!(said.contains("not written, since"), "{said}");
+    }
+}
+
+/// One job that leaves its file.
+const SHORT: &str = r#"
+format = "iodyno.profile/1"
+name = "short"
+about = "a log"
+on = "directory"
+rounds = 3
+jobs = """
+[wal]
+ioengine=psync
+rw=write
+bs=4k
+size=1m
+time_based
+runtime=100ms
+"""
+
+[[quantity]]
+name = "entries"
+of = "wal write iops"
+
+[[quantity.bound]]
+limit = { at_least_iops = 1e12 }
+severity = "FAIL"
+source = "nobody"
+date = "2026-11"
+
+[[setting]]
+text = "read = {wal read iops}, at {quoted target}"
+apply = "x.conf"
+why = ""
+"#;
+
+#[test]
+fn a_verdict_stands_where_settings_cannot_be_written() {
+    let world = World::new();
+    let directory = world.directory("var #1");
+    let (profile, to) = (world.path("short.toml"), world.path("x.conf"));
+    let fit = |text: &str| {
+        std::fs::write(&profile, text).unwrap();
+        let [profile, directory, to] =
+            [&profile, &directory, &to].map(|path| path.to_str().unwrap());
+        world.run(&["fit", profile, directory, "--write", to])
+    };
+    says(&fit(SHORT), 1, "not written, since wal read iops is not known");
+    assert!(!to.exists());
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "its files are removed");
+    status(&fit(&SHORT.replace("wal read iops", "wal write iops")), 1);
+    let written = std::fs::read_to_string(&to).unwrap();
+    assert!(written.ends_with(&format!("at \"{}\"\n", directory.display())), "{written}");
+}
+
+#[test]
+fn the_dry_run_of_a_device_looks_at_the_device() {
+    let world = World::new();
+    let file = world.path("image");
+    std::fs::write(&file, [1; 4096]).unwrap();
+    let file = file.to_str().unwrap();
+    for (target, why) in [
+        ("/nope", "no such device"),
+        ("nope", "no such device"),
+        (file, "no block device"),
+        ("", "TARGET: a whole device"),
+    ] {
+        for more in [&["--dry-run"][..], &[]] {
+            let arguments = [&["fit", "ceph-osd", target][..], more].concat();
+            says(&world.run(&arguments), 2, why);
+        }
+    }
+    says(&world.run(&["fit", "etcd", ""]), 2, "TARGET: the directory");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn the_dry_run_of_a_device_in_use_refuses_it() {
+    let world = World::new();
+    let disk = Loop::new(&world, "image", 16 << 20);
+    let dry = ["fit", "ceph-osd", &*disk.device, "--dry-run"];
+    let planned = world.run(&dry);
+    status(&planned, 0);
+    assert!(text(&planned.stdout).contains("its data is lost"), "{}", text(&planned.stdout));
+    tool("mkfs.ext4", &["-qF", &disk.device]);
+    let planned = world.run(&dry);
+    status(&planned, 0);
+    assert!(text(&planned.stdout).contains("holds data that would be lost"), "{planned:?}");
+    let mounted = world.directory("mounted");
+    let folder = mounted.to_str().unwrap();
+    tool("mount", &[&disk.device, folder]);
+    let planned = world.run(&dry);
+    tool("umount", &[folder]);
+    status(&planned, 2);
+    let said = text(&planned.stdout);
+    assert!(said.contains("is in use and would be refused"), "{said}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub enum FigureKind {
 }
 
 /// Figure with a factor: `wal sync p95 * 1.5`, `read read iops / 2`, `105e9 / write write
-/// bandwidth`.
+/// bandwidth`; with the least value that the application takes: `flush write iops / 4, at least 100`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaled {
     /// The figure.
@@ -53,10 +53,12 @@ pub struct Scaled {
     pub factor: f64,
     /// True if the factor is divided by the figure.
     pub is_inverse: bool,
+    /// Least value that the application takes.
+    pub least: Option<f64>,
 }
 
 impl Scaled {
-    /// Scales the figure's value.
+    /// Scales the figure's value; the least value is not considered.
     pub fn apply(&self, value: f64) -> f64 {
         if self.is_inverse { self.factor / value } else { self.factor * value }
     }
@@ -66,10 +68,15 @@ impl FromStr for Scaled {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let plain = |of, factor| Self { of, factor, is_inverse: false };
+        let plain = |of, factor| Self { of, factor, is_inverse: false, least: None };
         let number = |text: &str| {
             text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite())
         };
+        if let Some((scaled, least)) = text.split_once(", at least ") {
+            let wrong = || ParseError::new(text, "FIGURE, at least NUMBER");
+            let least = Some(number(least).ok_or_else(wrong)?);
+            return Ok(Self { least, ..scaled.parse()? });
+        }
         if let Some((of, factor)) = text.split_once(" * ") {
             let factor = number(factor).ok_or_else(|| ParseError::new(text, "FIGURE * NUMBER"))?;
             return Ok(plain(of.parse()?, factor));
@@ -78,7 +85,7 @@ impl FromStr for Scaled {
             return Ok(plain(text.parse()?, 1.0));
         };
         match (number(left), number(right)) {
-            (Some(factor), _) => Ok(Self { of: right.parse()?, factor, is_inverse: true }),
+            (Some(factor), _) => Ok(Self { is_inverse: true, ..plain(right.parse()?, factor) }),
             (_, Some(divisor)) => Ok(plain(left.parse()?, 1.0 / divisor)),
             _ => Err(ParseError::new(text, "FIGURE / NUMBER or NUMBER / FIGURE")),
         }
@@ -201,6 +208,10 @@ mod tests {
         ] {
             assert!((of(text).unwrap() - value).abs() < 1e-9, "{text}");
         }
+        let least = |text: &str| text.parse::<Scaled>().map(|one| (one.factor, one.least));
+        assert_eq!(least("a read iops * 0.5, at least 100").unwrap(), (0.5, Some(100.0)));
+        assert_eq!(least("a read iops, at least 7").unwrap(), (1.0, Some(7.0)));
+        assert!(least("a read iops, at least x").is_err());
         for text in ["a read iops * x", "2 / 3", "a read iops / b read iops", "2 * a read iops"] {
             assert!(of(text).is_err(), "{text}");
         }

@@ -129,7 +129,7 @@ pub use run::{
 };
 pub use sampled::{RateSamples, SampledRates};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
-pub use shell::shell_word;
+pub use shell::{json_word, shell_word};
 pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
 pub use together::{GroupTotal, group_totals, span_ns, totals};

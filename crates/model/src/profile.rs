@@ -104,9 +104,11 @@ pub enum Limit {
 pub struct ProfileSetting {
     /// The lines. Placeholders: `{wal sync p99}` is a figure (bytes per second, I/Os per second or
     /// us, rounded down to whole numbers); `{read read iops * 0.9}`, `{wal sync p99 / 2}` and
-    /// `{105e9 / write write bandwidth}` are derived values; `{target}`, `{device}` (259:0),
-    /// `{disk}`, `{model}` and `{firmware}` name the measured device; `{smallest}`, `{sums}` and
-    /// `{exceed}` are results of the fields below.
+    /// `{105e9 / write write bandwidth}` are derived values, `{flush write iops / 4, at least 100}`
+    /// no less than the application takes; `{target}`, `{quoted target}` (as YAML, JSON and TOML
+    /// read it), `{device}` (259:0), `{disk}`, `{media}` (`ssd` or `hdd`), `{model}` and
+    /// `{firmware}` name the measured device; `{smallest}`, `{sums}` and `{exceed}` are results of
+    /// the fields below.
     pub text: String,
     /// File to put them in, or how to apply them.
     pub apply: String,
@@ -316,8 +318,18 @@ impl Profile {
 }
 
 /// Placeholders in settings, besides figures.
-const NAMES: [&str; 8] =
-    ["target", "device", "disk", "model", "firmware", "smallest", "sums", "exceed"];
+const NAMES: [&str; 10] = [
+    "target",
+    "quoted target",
+    "device",
+    "disk",
+    "media",
+    "model",
+    "firmware",
+    "smallest",
+    "sums",
+    "exceed",
+];
 
 /// Minimum and maximum: fewer rounds give no interval, more do not improve it.
 const ROUNDS: RangeInclusive<u32> = 3..=50;

@@ -1,4 +1,4 @@
-//! Shell quoting for commands that users are told to type.
+//! Quoting of words for shells and for configuration files.
 
 /// Quotes a word for the shell where needed.
 pub fn shell_word(text: &str) -> String {
@@ -8,4 +8,9 @@ pub fn shell_word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// Quotes a word as JSON, YAML and TOML read it.
+pub fn json_word(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }

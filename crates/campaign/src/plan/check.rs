@@ -74,7 +74,10 @@ impl Study {
     /// Checks for options that contradict predicting points.
     fn check_adaptive(&self) -> Result<(), Mistake> {
         let bound = self.p99_bound_ns();
-        bound.map_err(|what| Mistake::at(&["p99_bound"], format!("p99_bound: {what}")))?;
+        let wrong = |what: String| Mistake::at(&["p99_bound"], format!("p99_bound: {what}"));
+        if bound.map_err(|what| wrong(what.to_string()))? == Some(0) {
+            return Err(wrong("expected a time above 0, as in 1ms".into()));
+        }
         let repeats = self.rounds.is_some() || self.repeat > 1;
         if self.adaptive && (repeats || self.scaling.is_some()) {
             let what = "adaptive: cannot be combined with rounds, repetitions or scaling: each would skip other points";

@@ -1,23 +1,26 @@
 //! `iodyno fit`: tells whether an application will run well here, and with which settings.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{FIT_FILES, Work, profile, profile_names, profile_script};
-use iodyno_files::{NameOrigin, inspect_log};
+use iodyno_files::{FileError, NameOrigin, inspect_log};
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
 use iodyno_judge::ClaimBook;
-use iodyno_judge::fit::{is_valid, setting_texts};
+use iodyno_judge::fit::{SETTINGS_HEAD, is_valid, setting_texts};
 use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord, shell_word};
 use iodyno_native::NativeGenerator;
+use iodyno_target::resolve_all;
 
 use crate::arguments::Fit;
+use crate::commands::prepare::{losses, refusals};
 use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::rejudge;
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage, bail_usage, read};
+use crate::context::{Context, Usage, bail_usage, read, write as write_file};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
@@ -31,28 +34,24 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         terminal::print(&profile_text(&profile))?;
         return Ok(0);
     }
-    let Some(word) = arguments.target.as_deref() else {
+    let Some(word) = arguments.target.as_deref().filter(|word| !word.is_empty()) else {
         let what = match profile.on {
             ProfileTarget::Directory => "the directory that it will use",
             ProfileTarget::Device => "a whole device, whose data it destroys",
         };
         bail_usage!("iodyno fit {name} TARGET: {what}");
     };
+    context.refuse_captured("cannot be measured")?;
     let target = target(&profile, word)?;
     let script = profile_script(&profile, &target)?;
     if arguments.dry_run {
-        terminal::print(&plan_text(&profile, &script, &target))?;
-        return Ok(0);
+        return dry_run(context, arguments, &profile, &script, &target);
     }
-    context.refuse_captured("cannot be measured")?;
     if let Some(path) = &arguments.write {
-        let Some(first) = profile.settings.first() else {
+        if profile.settings.is_empty() {
             bail_usage!("--write: {name} has no settings");
-        };
-        // An existing file is replaced only if an earlier run of this command wrote it.
-        let head = first.text.split('{').next().unwrap_or_default();
-        inspect_log(path, NameOrigin::User, head.as_bytes())
-            .map_err(|error| Usage(error.to_string()))?;
+        }
+        refuse_to_replace(path)?;
     }
     refuse_leftovers(&script)?;
     refuse_crowding(&profile, &script, &target)?;
@@ -65,10 +64,57 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         ..JudgeOptions::latest(&setup.claims, &arguments.load_options.table)
     };
     let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
-    if let Some(path) = &arguments.write {
-        write(path, &profile, &record, &setup.claims)?;
+    let written = match &arguments.write {
+        Some(path) => write(path, &profile, &record, &setup.claims),
+        None => Ok(()),
+    };
+    match written {
+        Ok(()) => Ok(status),
+        // The verdict stands; without one the output is incomplete.
+        Err(error) => {
+            terminal::print_error(&error);
+            Ok(if status == 0 { 4 } else { status })
+        }
     }
-    Ok(status)
+}
+
+/// Describes the run; a device is checked like one that is written.
+fn dry_run(
+    context: &Context,
+    arguments: &Fit,
+    profile: &Profile,
+    script: &Script,
+    target: &str,
+) -> Result<u8> {
+    let mut lines = Vec::new();
+    if profile.on == ProfileTarget::Device {
+        let setup = Setup::of(context, &arguments.load_options)?;
+        let targets = resolve_all(&setup.host, &[target.to_owned()])?;
+        let refused = refusals(&setup, &targets, "refused");
+        if !refused.is_empty() {
+            terminal::print(&format!("{}\n", refused.join("\n")))?;
+            return Ok(2);
+        }
+        lines = losses(&setup, &targets);
+    }
+    lines.insert(0, plan_text(profile, script, target));
+    terminal::print(&format!("{}\n", lines.join("\n")))?;
+    Ok(0)
+}
+
+/// Refuses to replace a file that no earlier run of this command wrote.
+fn refuse_to_replace(path: &Path) -> Result<()> {
+    match inspect_log(path, NameOrigin::User, SETTINGS_HEAD.as_bytes()) {
+        Ok(_) => Ok(()),
+        Err(FileError::NoLog { path }) => {
+            let path = path.display();
+            bail_usage!(
+                "{path}: iodyno fit did not write this file and leaves it unchanged; name another \
+                 file, then merge the two"
+            )
+        }
+        Err(error) => Err(Usage(error.to_string()).into()),
+    }
 }
 
 /// The profile of this name or in this file, with its text.
@@ -101,12 +147,13 @@ fn target(profile: &Profile, word: &str) -> Result<String> {
     };
     let name = &profile.name;
     let mount = "name a directory on its file system";
+    let is_block = |path: &Path| path.metadata().is_ok_and(|it| it.file_type().is_block_device());
     let wrong = match profile.on {
         ProfileTarget::Directory if path.is_dir() => None,
         ProfileTarget::Directory if path.is_file() => {
             Some(format!("{word} is a file; {name} needs the directory that it will use"))
         }
-        ProfileTarget::Directory if path.exists() || device.exists() => {
+        ProfileTarget::Directory if path.exists() || is_block(&device) => {
             Some(format!("{word} is a device; {name} needs a directory: {mount}"))
         }
         ProfileTarget::Directory => {
@@ -114,6 +161,13 @@ fn target(profile: &Profile, word: &str) -> Result<String> {
         }
         ProfileTarget::Device if path.is_dir() => Some(format!(
             "{word} is a directory; {name} needs a whole device, whose data it destroys: \
+             iodyno list names them"
+        )),
+        ProfileTarget::Device if !path.exists() => {
+            Some(format!("{word}: no such device; iodyno list names them"))
+        }
+        ProfileTarget::Device if !is_block(&path) => Some(format!(
+            "{word} is no block device; {name} needs a whole one, whose data it destroys: \
              iodyno list names them"
         )),
         ProfileTarget::Device => None,
@@ -226,7 +280,7 @@ fn plan_text(profile: &Profile, script: &Script, target: &str) -> String {
         false => String::new(),
     };
     format!(
-        "{name} on {target}: {rounds} rounds of {round_s} s, total {least_s} s{longer}.\n{what}\n"
+        "{name} on {target}: {rounds} rounds of {round_s} s, total {least_s} s{longer}.\n{what}"
     )
 }
 
@@ -262,13 +316,14 @@ fn profile_text(profile: &Profile) -> String {
     text
 }
 
-/// Writes the settings that are shown; invalid measurements yield none.
+/// Writes the settings that are shown; invalid measurements yield none. The file may have changed
+/// while it was measured.
 fn write(path: &Path, profile: &Profile, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
     let assessment = rejudge(record, claims);
     let text = setting_texts(profile, record, is_valid(&assessment))
         .map_err(|missing| Usage(format!("{}: not written, since {missing}", path.display())))?;
-    iodyno_files::write(path, NameOrigin::User, text.as_bytes())?;
-    Ok(())
+    refuse_to_replace(path)?;
+    write_file(path, text.as_bytes())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     let mut setup = Setup::of(context, &arguments.load_options)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     if arguments.dry_run {
-        let refused = refusals(&setup, &targets);
+        let refused = refusals(&setup, &targets, "skipped");
         if !refused.is_empty() {
             terminal::print(&format!("{}\n", refused.join("\n")))?;
             return Ok(2);
@@ -85,13 +85,13 @@ fn check(how: &Preparation) -> Result<()> {
     Ok(how.check().map_err(|Refusal(what)| Usage(what))?)
 }
 
-/// Uses of the targets, for which nothing would be done.
-pub(crate) fn refusals(setup: &Setup, targets: &[Target]) -> Vec<String> {
+/// Uses of the targets, for which they would be `skipped` or `refused`.
+pub(crate) fn refusals(setup: &Setup, targets: &[Target], fate: &str) -> Vec<String> {
     let of = |target: &Target| {
         let name = target.name().to_owned();
         uses(&setup.host, &name).into_iter().map(move |(on, by)| {
             let on = if on == name { String::new() } else { format!("{on}, ") };
-            format!("{name} is in use and would be skipped: {on}{}", by.label())
+            format!("{name} is in use and would be {fate}: {on}{}", by.label())
         })
     };
     targets.iter().flat_map(of).collect()
@@ -104,12 +104,16 @@ pub(crate) fn outlook(
     targets: &[Target],
 ) -> Result<Vec<String>> {
     let mut lines = preparing.outline(targets, &setup.host, &setup.claims, &setup.store)?;
-    for target in targets {
-        let name = target.name();
-        let lost = target.data_at_risk(&setup.host);
-        lines.extend(
-            lost.iter().map(|line| format!("{name} holds data that would be lost: {line}")),
-        );
-    }
+    lines.extend(losses(setup, targets));
     Ok(lines)
+}
+
+/// Data on the targets that a write would destroy.
+pub(crate) fn losses(setup: &Setup, targets: &[Target]) -> Vec<String> {
+    let of = |target: &Target| {
+        let (name, lost) = (target.name().to_owned(), target.data_at_risk(&setup.host));
+        let line = move |line| format!("{name} holds data that would be lost: {line}");
+        lost.into_iter().map(line)
+    };
+    targets.iter().flat_map(of).collect()
 }

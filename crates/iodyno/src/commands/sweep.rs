@@ -76,7 +76,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     }
     if arguments.dry_run {
         if let Some(preparing) = &preparing {
-            let refusals = super::prepare::refusals(&setup, &targets);
+            let refusals = super::prepare::refusals(&setup, &targets, "skipped");
             let outlook = super::prepare::outlook(&setup, preparing, &targets)?;
             for sentence in refusals.into_iter().chain(outlook) {
                 let _ = writeln!(outline, "{sentence}");

@@ -12,7 +12,7 @@ use iodyno_stats::two_sample::student_interval;
 use crate::figures;
 use crate::headroom::{REACHED, asked_rate};
 use iodyno_model::figures::{Unit, decimals_for_digits, rounded, without_interval};
-pub use settings::{SettingText, fill_in_jobs, setting_text, setting_texts};
+pub use settings::{Doubt, SETTINGS_HEAD, SettingText, fill_in_jobs, setting_text, setting_texts};
 
 /// Confidence level of the intervals that decide if bounds are kept.
 pub const LEVEL: f64 = 0.95;
@@ -172,13 +172,16 @@ pub fn undecided(profile: &Profile, record: &RunRecord) -> Vec<String> {
 /// Formats the figure of a quantity with its interval, however wide, since the interval decides.
 /// `None`: the figure is not known.
 pub fn words(of: &Fitted<'_>) -> Option<String> {
-    let metric = match of.quantity.of.figure {
+    Some(estimate_words(of.quantity.of.figure, &of.estimate?))
+}
+
+fn estimate_words(figure: FigureKind, estimate: &Estimate) -> String {
+    let metric = match figure {
         FigureKind::Iops => Metric::Iops,
         FigureKind::Bandwidth => Metric::Bandwidth,
         FigureKind::Mean | FigureKind::Percentile(_) => Metric::LatencyMean,
     };
-    let estimate = of.estimate?;
-    Some(match estimate.bounds().filter(|_| estimate.is_too_wide()) {
+    match estimate.bounds().filter(|_| estimate.is_too_wide()) {
         Some((low, high)) => {
             let unit = Unit::of(metric, estimate.value);
             let end = |value: f64| {
@@ -188,6 +191,6 @@ pub fn words(of: &Fitted<'_>) -> Option<String> {
             let value = without_interval(&Estimate::bare(estimate.value), unit);
             format!("{value} ({}–{})", end(low), end(high))
         }
-        None => figures::estimate(metric, &estimate),
-    })
+        None => figures::estimate(metric, estimate),
+    }
 }

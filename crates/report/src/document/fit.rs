@@ -53,6 +53,9 @@ pub struct FitSetting {
     pub apply: String,
     /// Reason for the values, or the figure that is unknown.
     pub why: String,
+    /// Doubts about the values, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
 }
 
 impl FitDocument {
@@ -71,11 +74,12 @@ impl FitDocument {
                 .collect(),
         });
         let settings = profile.settings.iter().map(|setting| {
-            let (text, why) = match setting_text(&profile, setting, record, is_valid) {
-                Ok(of) => (Some(of.text), of.why),
-                Err(missing) => (None, missing.to_string()),
+            let (text, why, doubts) = match setting_text(&profile, setting, record, is_valid) {
+                Ok(of) => (Some(of.text), of.why, of.doubts),
+                Err(missing) => (None, missing.to_string(), Vec::new()),
             };
-            FitSetting { text, apply: setting.apply.clone(), why }
+            let doubts = doubts.iter().map(ToString::to_string).collect();
+            FitSetting { text, apply: setting.apply.clone(), why, doubts }
         });
         Some(Self {
             profile: profile.name.clone(),

@@ -281,8 +281,11 @@ fn left_out(record: &RunRecord, details: usize, lines: usize, figures: usize) ->
 
 fn settings(of: FitDocument) -> Vec<(String, String, String)> {
     let lines = |text: String| text.lines().map(clean).collect::<Vec<_>>().join("\n");
-    let one =
-        |one: FitSetting| (clean(&one.apply), lines(one.text.unwrap_or_default()), clean(&one.why));
+    let one = |one: FitSetting| {
+        let why =
+            [&one.why].into_iter().chain(&one.doubts).map(|line| clean(line)).collect::<Vec<_>>();
+        (clean(&one.apply), lines(one.text.unwrap_or_default()), why.join(" "))
+    };
     of.settings.into_iter().map(one).collect()
 }
 

@@ -16,6 +16,9 @@ use super::words::{Hanging, clean};
 /// Rule that reports bounds as findings.
 pub(super) const RULE: &str = "application-bound";
 
+/// Heading of the loads that bounds are for.
+const FOR: &str = "FOR";
+
 /// Result for the application, in a clause.
 pub(crate) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Profile) -> String {
     let all = all(record, assessment, profile);
@@ -54,7 +57,7 @@ pub(crate) fn cells(
         GridColumn::new("FIGURE", 3, false),
         GridColumn::new("MEASURED", 0, true),
         GridColumn::new("NEEDED", 0, false),
-        GridColumn::new("FOR", 2, false),
+        GridColumn::new(FOR, 2, false),
         GridColumn::new("VERDICT", 0, false),
         GridColumn::new("SOURCE", 4, false),
     ];
@@ -101,29 +104,51 @@ pub(super) fn body(
     style: &Style,
 ) -> Vec<String> {
     let (mut columns, mut rows) = cells(record, assessment, profile);
-    if all(record, assessment, profile).iter().any(|one| !one.bounds.is_empty()) {
+    let all = all(record, assessment, profile);
+    if !style.wide && all.iter().any(|one| !one.bounds.is_empty()) {
         // The sources of missed bounds are printed below the table.
         columns.pop();
         rows.iter_mut().for_each(|row| drop(row.pop()));
     }
     let hanging = || Hanging { indent: 2, separator: " ", ..Hanging::of(style) };
-    let table = grid(&columns, &rows, style, false).text;
-    let mut sections = vec![table, sources(&all(record, assessment, profile), &hanging())];
+    let table = grid(&columns, &rows, style, style.wide);
+    let without_level = table.dropped.iter().any(|n| columns[*n].heading == FOR);
+    let mut sections = vec![table.text];
+    if without_level {
+        sections.push(levels(&all, &hanging()));
+    }
+    if !style.wide {
+        sections.push(sources(&all, &hanging()));
+    }
     for setting in &profile.settings {
-        let (text, why) = match setting_text(profile, setting, record, is_valid(assessment)) {
+        let (text, why, doubts) = match setting_text(profile, setting, record, is_valid(assessment))
+        {
             Ok(found) => {
                 let indented = |out: String, line: &str| out + "    " + &clean(line) + "\n";
-                (found.text.lines().fold(String::new(), indented), found.why)
+                let text = found.text.lines().fold(String::new(), indented);
+                (text, found.why, found.doubts)
             }
-            Err(missing) => (String::new(), format!("Not derived: {missing}.")),
+            Err(missing) => (String::new(), format!("Not derived: {missing}."), Vec::new()),
         };
         let head = hanging().lines(&[format!("Settings ({}):", clean(&setting.apply))]);
         let why = Hanging { ink: Ink::Dim, ..hanging() }.lines(&[clean(&why)]);
-        sections.push(head + &text + &why);
+        let doubtful = Hanging { ink: Ink::Doubt, ..hanging() };
+        let doubts: String =
+            doubts.iter().map(|doubt| doubtful.lines(&[clean(&doubt.to_string())])).collect();
+        sections.push(head + &text + &doubts + &why);
     }
     sections.extend(within_cache(record, profile).map(|note| hanging().lines(&[note])));
     sections.extend(profile.notes.iter().map(|note| hanging().lines(&[clean(note)])));
     sections
+}
+
+/// Loads that bounds are for.
+fn levels(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
+    let bounds = all.iter().flat_map(|one| &one.bounds).map(|(bound, _)| bound);
+    let lines = bounds
+        .filter(|bound| !bound.level.is_empty())
+        .map(|bound| hanging.lines(&[format!("{}: for {}", bound.limit, clean(&bound.level))]));
+    distinct(lines).concat()
 }
 
 /// Sources of the bounds that are required and not kept.
