@@ -7,10 +7,9 @@
 use std::fmt;
 use std::os::fd::OwnedFd;
 
-use iodyno_model::Mark;
 use rustix::io::Errno;
 
-use crate::{signatures, stamp};
+use crate::signatures;
 
 /// Read size, bytes.
 const CHUNK: u64 = 64 << 10;
@@ -167,13 +166,13 @@ impl fmt::Display for Lost {
 
 /// Returns the data that writing the device would destroy: signatures, and data without one in the
 /// sampled blocks. Empty if these hold zeros, a pattern, or test data as iodyno and fio write it by
-/// default: the content of a new, trimmed or benchmarked drive; or one of `own_marks`.
-pub(crate) fn lost(device: &OwnedFd, size_bytes: u64, own_marks: &[Mark]) -> Vec<Lost> {
+/// default: the content of a new, trimmed or benchmarked drive; or one of
+/// `own_blocks`.
+pub(crate) fn lost(device: &OwnedFd, size_bytes: u64, own_blocks: &[Vec<u8>]) -> Vec<Lost> {
     let mut bytes = Bytes::of(device, size_bytes);
     let found = signatures::find(&mut bytes).into_iter();
     let mut lost: Vec<Lost> =
         found.map(|(name, offset)| Lost::Signature { name, offset }).collect();
-    let marks: Vec<Vec<u8>> = own_marks.iter().map(|mark| stamp::block(*mark)).collect();
     let mut unreadable = None;
     let (mut blocks, mut sampled, mut first) = (0, 0, None);
     for number in sampled_chunks(size_bytes) {
@@ -184,7 +183,7 @@ pub(crate) fn lost(device: &OwnedFd, size_bytes: u64, own_marks: &[Mark]) -> Vec
         };
         for (block, offset) in chunk.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
             sampled += 1;
-            if !is_disposable(block, offset) && !marks.iter().any(|mark| mark == block) {
+            if !is_disposable(block, offset) && !own_blocks.iter().any(|own| own == block) {
                 blocks += 1;
                 first = first.or(Some(offset));
             }
@@ -323,16 +322,16 @@ mod tests {
     }
 
     #[test]
-    fn only_an_own_mark_is_disposable() {
-        let (own, other) = (Mark(1), Mark(2));
-        let with = |mark, own_marks: &[Mark]| {
+    fn own_blocks_are_disposable() {
+        let blocks = [noise(1, BLOCK), noise(2, BLOCK)];
+        let with_first = |own_blocks: &[Vec<u8>]| {
             let file = tempfile::tempfile().unwrap();
             file.set_len(ALL as u64).unwrap();
-            file.write_all_at(&stamp::block(mark), 0).unwrap();
-            lost(&file.into(), ALL as u64, own_marks)
+            file.write_all_at(&blocks[0], 0).unwrap();
+            lost(&file.into(), ALL as u64, own_blocks)
         };
-        assert_eq!(with(own, &[other, own]), []);
-        assert!(matches!(with(own, &[other])[..], [Lost::Unknown { blocks: 1, .. }]));
+        assert_eq!(with_first(&blocks), []);
+        assert!(matches!(with_first(&blocks[1..])[..], [Lost::Unknown { blocks: 1, .. }]));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::job_files::mark;
 use crate::open_how::OpenHow;
 use crate::openers::Usage;
 use crate::target::{BlockTarget, PathTarget, Target};
-use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents};
+use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents, stamp};
 
 /// To look at a file, without following a link or waiting.
 const READ: OFlags =
@@ -137,10 +137,11 @@ fn lost_with_partitions(
     target: &BlockTarget,
     own_marks: &[Mark],
 ) -> Result<Vec<Lost>, TargetError> {
+    let own_blocks: Vec<Vec<u8>> = own_marks.iter().map(|mark| stamp::block(*mark)).collect();
     let on = |target: &BlockTarget| {
         let clearance = ReadClearance::of_block(target)?;
         let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
-        Ok::<_, TargetError>(contents::lost(&open, clearance.size_bytes(), own_marks))
+        Ok::<_, TargetError>(contents::lost(&open, clearance.size_bytes(), &own_blocks))
     };
     let mut lost = on(target)?;
     let above = host.above(&device.name);

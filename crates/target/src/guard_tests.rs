@@ -440,7 +440,6 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     assert_eq!(lost, ["ext2, ext3 or ext4 (at 0x438)"]);
     let error = refused(&disk, || clear(&disk, &unmarked(&disk)));
     assert!(matches!(error, TargetError::HoldsData { .. }), "{error}");
-
     // Both words at once if none was typed.
     let error = refused(&disk, || clear(&disk, &Permission::default()));
     assert!(error.next_step().contains("--allow-write"), "{}", error.next_step());
