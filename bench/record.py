@@ -69,7 +69,7 @@ def programs(pid):
 
 def recorded(binary, device, way, seconds, folder):
     """CPU time, s, that of its programs in the kernel, s, and the summary of a recording on the last CPU."""
-    to = ["-o", str(Path(folder, "out")), *(["--summary"] if way == "--summary" else [])]
+    to = ["-o", str(Path(folder, f"out{way}")), *(["--summary"] if way == "--summary" else [])]
     cpu = max(os.sched_getaffinity(0))
     with tempfile.TemporaryFile() as out:
         command = [binary, "--json", "record", device, "--for", f"{seconds}s", *to]

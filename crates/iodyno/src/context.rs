@@ -113,6 +113,11 @@ impl Context {
         self.volatile_path.as_ref().unwrap_or(&self.store)
     }
 
+    /// Paths of the store and of the one in use until the next boot.
+    pub(crate) fn stores(&self) -> impl Iterator<Item = &Path> {
+        [&self.store].into_iter().chain(&self.volatile_path).map(PathBuf::as_path)
+    }
+
     /// Global options that make another iodyno use the same store and machine.
     pub(crate) fn global_args(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["--store".into(), self.store_path().into()];
@@ -197,12 +202,6 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     iodyno_files::write(path, NameOrigin::User, bytes)
         .map_err(|error| Usage(error.to_string()).into())
-}
-
-/// Refuses early a file that [`write`] would refuse.
-pub(crate) fn refuse_unwritable(path: &Path) -> Result<()> {
-    let found = iodyno_files::look(path, NameOrigin::User);
-    found.map(drop).map_err(|error| Usage(error.to_string()).into())
 }
 
 /// Exit status of an error: 3 if a measurement was interrupted, else 2.

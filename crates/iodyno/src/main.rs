@@ -12,6 +12,7 @@ mod grid;
 mod inputs;
 mod listen;
 mod live;
+mod output;
 mod progress;
 mod push;
 mod screen;

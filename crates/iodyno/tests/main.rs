@@ -56,6 +56,7 @@ mod shells;
 mod stack;
 mod stream;
 mod sweep;
+mod traces;
 mod unprivileged;
 mod verifying;
 

@@ -22,6 +22,9 @@ pub struct TraceSummary {
     pub unmatched: u64,
     /// Unreadable parts of the file, bytes: blocks, lines or records.
     pub damaged: u64,
+    /// I/Os too far out of order, which got the time of the one before.
+    #[serde(default)]
+    pub displaced: u64,
     /// True if the recording is cut off.
     pub is_cut: bool,
     /// Operations that occur.
@@ -111,7 +114,7 @@ pub struct TraceBurst {
 /// A process in a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedActor {
-    /// Process name, or `pid N`.
+    /// Process name, `pid N`, or `#N` of an anonymous recording.
     pub name: String,
     /// Number of I/Os it issued.
     pub ios: u64,
@@ -125,16 +128,32 @@ impl TraceSummary {
         self.operations.iter().map(|one| one.ios).sum()
     }
 
-    /// Total bytes.
+    /// Bytes read and written; discards move none.
     pub fn bytes(&self) -> u64 {
-        self.operations.iter().map(|one| one.bytes).sum()
+        self.data().map(|one| one.bytes).sum()
+    }
+
+    /// Bytes discarded.
+    pub fn discarded_bytes(&self) -> u64 {
+        let discards = self.operations.iter().filter(|one| one.operation == "discard");
+        discards.map(|one| one.bytes).sum()
+    }
+
+    /// Numbers the processes by their I/Os: names and pids are not in an anonymous recording.
+    pub fn number_actors(&mut self) {
+        for (actor, number) in self.actors.iter_mut().zip(1..) {
+            actor.name = format!("#{number}");
+        }
+    }
+
+    fn data(&self) -> impl Iterator<Item = &TracedOperation> {
+        self.operations.iter().filter(|one| matches!(one.operation.as_str(), "read" | "write"))
     }
 
     /// Latencies of reads and writes together, ns.
     pub fn latency(&self) -> Histogram {
         let mut all = Histogram::default();
-        let data = self.operations.iter().filter(|one| one.bytes > 0);
-        data.for_each(|one| all.merge(&one.latency));
+        self.data().for_each(|one| all.merge(&one.latency));
         all
     }
 }

@@ -6,7 +6,8 @@ use iodyno_report::export::{JSON, Results};
 
 use crate::arguments::Export;
 use crate::commands::{judged, rejudge};
-use crate::context::{Context, bail_usage, refuse_unwritable, write};
+use crate::context::{Context, bail_usage, write};
+use crate::output::refuse_unwritable;
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
@@ -15,7 +16,9 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
         let name = arguments.format.name();
         bail_usage!("{name} is binary: write it to a file with -o FILE");
     }
-    arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
+    if let Some(path) = &arguments.output {
+        refuse_unwritable(context, path)?;
+    }
     let claims = context.claims(&arguments.sheets)?;
     let mut runs = Vec::new();
     for word in &arguments.runs {

@@ -21,6 +21,7 @@ use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::rejudge;
 use crate::commands::setup::Setup;
 use crate::context::{Context, Usage, bail_usage, read, write as write_file};
+use crate::output::refuse_store;
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
@@ -51,6 +52,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         if profile.settings.is_empty() {
             bail_usage!("--write: {name} has no settings");
         }
+        refuse_store(context, path)?;
         refuse_to_replace(path)?;
     }
     refuse_leftovers(&script)?;

@@ -1,6 +1,7 @@
 //! `iodyno import`: stores results of other programs and of iodyno on other machines.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::Result;
 use iodyno_fio::read::Problem;
@@ -9,10 +10,11 @@ use iodyno_model::{Assessment, Host, RunKind, RunRecord, RunState, Stated, shell
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
+use iodyno_trace::Traced;
 
 use crate::arguments::{DataSheets, Import, Table};
 use crate::commands::export::documents;
-use crate::commands::traced::convert;
+use crate::commands::traced::{convert, open};
 use crate::commands::{free_name, judged, rejudge};
 use crate::context::{Context, Usage};
 use crate::inputs::{Loaded, read_all};
@@ -31,10 +33,16 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     let mut nothing = 0;
     let of_all = arguments.environment.stated();
     for path in &arguments.paths {
-        let (mut runs, error) = match read_all(path) {
+        let (mut runs, mut error) = match read_all(path) {
             Ok(runs) => (runs, None),
             Err(error) => (Vec::new(), Some(error)),
         };
+        if runs.iter().all(|one| is_empty(&one.record))
+            && let Some(advice) = advice_on_trace(path)
+        {
+            error = Some(Usage(format!("{path} is a trace: {advice}")).into());
+            runs.clear();
+        }
         runs.iter_mut().for_each(|one| problems.append(&mut one.problems));
         runs.retain(|one| !is_empty(&one.record));
         if runs.is_empty() {
@@ -68,6 +76,15 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         (_, true, _) => 3,
         (_, _, false) => 4,
         _ => 0,
+    })
+}
+
+/// What to do with a trace; `None`: it is none.
+fn advice_on_trace(path: &str) -> Option<&'static str> {
+    let path = Path::new(path);
+    Some(match path.is_file().then(|| open(path))?.ok()?? {
+        Traced::Ours { .. } => "convert it with -o FILE.iolog or FILE.parquet, or show it",
+        Traced::Others(_) => "convert it with -o FILE.iotrace, or show it",
     })
 }
 

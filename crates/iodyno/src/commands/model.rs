@@ -3,34 +3,38 @@
 use std::io::BufWriter;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use iodyno_report::document::ModelDocument;
-use iodyno_report::text::{json_text, model_text};
+use iodyno_report::text::{Damage, json_text, model_text};
 use iodyno_trace::read::ReadError;
 use iodyno_trace::{Header, Writer};
 
 use crate::arguments::Model;
 use crate::commands::model_options;
-use crate::commands::traced::{self, Output};
-use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
+use crate::commands::traced;
+use crate::context::{Context, Usage, bail_usage, write};
+use crate::output::{Content, refuse_other};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let path = &arguments.trace;
     for output in &arguments.output {
-        if !["iomodel", "fio", "toml"].contains(&ending(output)) {
-            bail_usage!("{}: expected .iomodel, .fio or .toml", output.display());
-        }
-        refuse_unwritable(output)?;
+        let content = match ending(output) {
+            "iomodel" => Content::Trace,
+            "fio" | "toml" => Content::Options,
+            _ => bail_usage!("{}: expected .iomodel, .fio or .toml", output.display()),
+        };
+        refuse_other(context, output, content)?;
     }
     let model = arguments.output.iter().find(|output| ending(output) == "iomodel");
+    let into = || model.unwrap_or(path).display().to_string();
     let (mut writer, mut output) = (None, None);
     let mut names = iodyno_trace::Names::default();
-    let summary = traced::scan(context, path, &mut |header, known, io| {
+    let scanned = traced::scan(context, path, &mut |header, known, io| {
         if writer.is_none() {
             let to: Box<dyn std::io::Write> = match model {
                 Some(model) => {
-                    let (made, file) = Output::create(model, path)?;
+                    let (made, file) = traced::begin(context, path, model, Content::Trace)?;
                     output = Some(made);
                     Box::new(BufWriter::new(file))
                 }
@@ -43,15 +47,25 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
         if known.devices().len() != names.devices().len() {
             names = known.clone();
         }
-        Ok(writer.as_mut().map_or(Ok(()), |writer| writer.push(*io, known))?)
+        writer.as_mut().map_or(Ok(()), |writer| writer.push(*io, known)).with_context(into)
     })?;
     let wrong = |what: &dyn std::fmt::Display| Usage(format!("{}: {what}", path.display()));
-    let summary = summary.ok_or_else(|| wrong(&ReadError::Unknown))?;
+    let (summary, failure) = scanned.ok_or_else(|| wrong(&ReadError::Unknown))?;
+    // A file that was cut off says where it ends; one that cannot be read may go on behind that.
+    if let Some(error @ ReadError::Unreadable(_)) = failure {
+        return Err(wrong(&error).into());
+    }
     let mut writer = writer.ok_or_else(|| wrong(&"no I/O to make a model of"))?;
+    let has_options = arguments.output.iter().any(|output| ending(output) != "iomodel");
+    if has_options && !model_options::is_expressible(&summary) {
+        return Err(
+            wrong(&"no reads or writes that job options could make; use -o FILE.iomodel").into()
+        );
+    }
     writer.lost(summary.lost);
-    let (_, ending_of) = writer.end(&names, summary.duration_ns, 0)?;
+    let (_, ending_of) = writer.end(&names, summary.duration_ns, 0).with_context(into)?;
     if let Some(output) = output {
-        output.keep();
+        output.keep().map_err(|error| Usage(error.to_string()))?;
     }
     let likeness = ending_of.likeness.unwrap_or_default();
     let bytes = model.and_then(|model| std::fs::metadata(model).ok()).map(|found| found.len());
@@ -63,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
             terminal::print(&terminal::in_locale(text))?;
         }
     }
-    traced::report_damage(context, path, summary.damaged, summary.is_cut);
+    traced::report_damage(context, path, Damage::of(&summary));
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("trace");
     for output in &arguments.output {
         let (bytes, what) = match ending(output) {

@@ -1,6 +1,7 @@
 //! Converts a trace to job options, as fio's job file and as a plan, and lists what they cannot
 //! express.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use iodyno_model::{
@@ -8,8 +9,16 @@ use iodyno_model::{
 };
 use iodyno_report::text::{clean, options_p99_sentence};
 
+use crate::output::OPTIONS_HEAD;
+
 /// Maximum number of zones in options.
 const ZONES: usize = 16;
+/// Maximum number of sizes of one direction, as in fio (`BSSPLIT_MAX`).
+const SIZES: usize = 64;
+/// Deviation of the mean size of percentages rounded one by one that is small enough.
+const SIZE_DEVIATION: f64 = 0.02;
+/// Deviation of a whole number of IOPS from a rate that is worth a word.
+const RATE_DEVIATION: f64 = 0.05;
 /// Maximum queue depth in options.
 const DEPTH: u64 = 256;
 
@@ -27,12 +36,70 @@ fn percents(counts: &[u64]) -> Vec<u64> {
     parts
 }
 
+/// `SIZE/PERCENT:...` of the reads or writes, which sums to 100.
 fn sizes(of: &TracedOperation) -> String {
-    let counts: Vec<u64> = of.sizes.iter().map(|size| size.ios).collect();
-    let parts = of.sizes.iter().zip(percents(&counts));
-    let parts = parts.filter_map(|(size, percent)| Some((size.bytes?, percent)));
-    let parts = parts.filter(|(bytes, percent)| *bytes > 0 && *percent > 0);
-    parts.map(|(bytes, percent)| format!("{bytes}/{percent}")).collect::<Vec<_>>().join(":")
+    let known = of.sizes.iter().filter_map(|size| Some((u64::from(size.bytes?), size.ios)));
+    let mut all: Vec<(u64, u64)> = known.filter(|(bytes, _)| *bytes > 0).collect();
+    // Sizes that were not told apart count with their mean.
+    let others: u64 = of.sizes.iter().filter(|size| size.bytes.is_none()).map(|one| one.ios).sum();
+    let known_bytes: u64 = all.iter().map(|(bytes, ios)| bytes * ios).sum();
+    let unit = all.iter().fold(0, |unit, (bytes, _)| common_divisor(unit, *bytes)).max(1);
+    let other_mean = of.bytes.saturating_sub(known_bytes).checked_div(others);
+    all.extend(other_mean.map(|mean| (mean.div_ceil(unit).max(1) * unit, others)));
+    let counts: Vec<u64> = all.iter().map(|(_, ios)| *ios).collect();
+    let parts: Vec<(u64, u64)> =
+        all.iter().map(|(bytes, _)| *bytes).zip(percents(&counts)).collect();
+    let mean = of.bytes as f64 / of.ios.max(1) as f64;
+    let rounded = parts.iter().map(|(bytes, percent)| bytes * percent).sum::<u64>() as f64 / 100.0;
+    let is_close = (rounded / mean - 1.0).abs() < SIZE_DEVIATION;
+    let is_whole = parts.len() <= SIZES && parts.iter().all(|(_, percent)| *percent > 0);
+    let parts = if is_close && is_whole { parts } else { pooled(&all, unit) };
+    let parts = parts.iter().map(|(bytes, percent)| format!("{bytes}/{percent}"));
+    parts.collect::<Vec<_>>().join(":")
+}
+
+/// Sizes and percentages of `all` sizes, the most frequent first. Rare sizes and fractions of a
+/// percent are put in order of size and cut into equal parts of whole percents, each with its mean,
+/// a multiple of `unit` bytes.
+fn pooled(all: &[(u64, u64)], unit: u64) -> Vec<(u64, u64)> {
+    let total = u128::from(all.iter().map(|(_, ios)| ios).sum::<u64>()).max(1);
+    let mut parts: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut pool: Vec<(u64, u128)> = Vec::new();
+    for (place, (bytes, ios)) in all.iter().enumerate() {
+        let hundredfold = u128::from(*ios) * 100;
+        let own = if place < SIZES / 2 { hundredfold / total } else { 0 };
+        if own > 0 {
+            *parts.entry(*bytes).or_default() += own as u64;
+        }
+        pool.push((*bytes, hundredfold - own * total));
+    }
+    pool.sort_unstable();
+    let percents = 100 - parts.values().sum::<u64>().min(100);
+    let step = percents.div_ceil(SIZES as u64 / 2).max(1);
+    let mut left = pool.into_iter();
+    let mut next = left.next();
+    for first in (0..percents).step_by(step as usize) {
+        let percent = step.min(percents - first);
+        let (mut room, mut sum) = (u128::from(percent) * total, 0);
+        let whole = room;
+        while let Some((bytes, weight)) = &mut next
+            && room > 0
+        {
+            let taken = room.min(*weight);
+            (sum, room, *weight) =
+                (sum + taken * u128::from(*bytes), room - taken, *weight - taken);
+            if *weight == 0 {
+                next = left.next();
+            }
+        }
+        let units = (sum + whole * u128::from(unit) / 2) / (whole * u128::from(unit));
+        *parts.entry(unit * (units as u64).max(1)).or_default() += percent;
+    }
+    parts.into_iter().collect()
+}
+
+const fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 /// `zoned:ACCESS/SIZE:...` over the whole range of addresses; `None`: they are used evenly.
@@ -53,13 +120,26 @@ fn zones(summary: &TraceSummary) -> Option<String> {
         .then(|| format!("zoned:{}", parts.collect::<Vec<_>>().join(":")))
 }
 
+/// The reads or writes.
+fn data<'a>(summary: &'a TraceSummary, name: &str) -> Option<&'a TracedOperation> {
+    summary.operations.iter().find(|one| one.operation == name).filter(|one| one.bytes > 0)
+}
+
+/// True if there is anything that options can express.
+pub(crate) fn is_expressible(summary: &TraceSummary) -> bool {
+    ["read", "write"].iter().any(|name| data(summary, name).is_some())
+}
+
+/// Rate, and the whole number in its place; `None`: I/Os of one moment have no rate.
+fn rate(summary: &TraceSummary, of: &TracedOperation) -> Option<(f64, f64)> {
+    let seconds = summary.duration_ns as f64 / 1e9;
+    let iops = of.ios as f64 / seconds;
+    (seconds > 0.0).then(|| (iops, iops.round().max(1.0)))
+}
+
 /// The options, except engine, target and time.
 fn options(summary: &TraceSummary) -> Vec<Set> {
-    let of = |name: &str| {
-        summary.operations.iter().find(|one| one.operation == name).filter(|one| one.bytes > 0)
-    };
-    let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
-    let both = [of("read"), of("write")];
+    let both = [data(summary, "read"), data(summary, "write")];
     let each = |value: &dyn Fn(&TracedOperation) -> String| {
         let values: Vec<String> = both.iter().map(|one| one.map_or(String::new(), value)).collect();
         values.join(",")
@@ -83,8 +163,12 @@ fn options(summary: &TraceSummary) -> Vec<Set> {
         set.push(("random_distribution", zones));
     }
     set.push(("norandommap", "1".into()));
-    set.push(("rate_iops", each(&|one| (one.ios as f64 / seconds).ceil().to_string())));
-    set.push(("rate_process", "poisson".into()));
+    if summary.duration_ns > 0 {
+        let whole =
+            |one: &_| rate(summary, one).map_or(String::new(), |(_, whole)| whole.to_string());
+        set.push(("rate_iops", each(&whole)));
+        set.push(("rate_process", "poisson".into()));
+    }
     let flushes = summary.operations.iter().find(|one| one.operation == "flush");
     if let (Some(flushes), Some(write)) = (flushes, write) {
         set.push(("fsync", (write.ios / flushes.ios.max(1)).max(1).to_string()));
@@ -111,6 +195,18 @@ fn losses(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
         "  1 here), the order of operations, lengths of runs, re-use of addresses.".into(),
         format!("{}.", options_p99_sentence(likeness)),
     ];
+    for name in ["read", "write"] {
+        if let Some((iops, whole)) = data(summary, name).and_then(|of| rate(summary, of))
+            && (whole / iops - 1.0).abs() > RATE_DEVIATION
+        {
+            let iops = format_count(iops);
+            losses.push(format!("rate_iops is whole: {whole} for {iops} {name}s a second."));
+        }
+    }
+    if summary.devices.len() > 1 {
+        let devices = summary.devices.len();
+        losses.push(format!("The addresses of {devices} devices are merged into those of one."));
+    }
     if summary.operations.iter().any(|one| one.operation == "discard") {
         losses.push("Discards are left out.".into());
     }
@@ -120,7 +216,7 @@ fn losses(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
 fn heading(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> String {
     let ios = format_count(summary.ios() as f64);
     let duration = format_duration_ns(summary.duration_ns as f64);
-    let mut text = format!("# Of the trace {}: {ios} I/Os in {duration}.\n", clean(name));
+    let mut text = format!("{OPTIONS_HEAD}{}: {ios} I/Os in {duration}.\n", clean(name));
     for line in losses(summary, likeness) {
         let _ = writeln!(text, "# {line}");
     }
@@ -165,6 +261,71 @@ fn plain_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn operation(sizes: &[(Option<u32>, u64, u64)]) -> TracedOperation {
+        let size = |(bytes, ios, _): &(Option<u32>, u64, u64)| iodyno_model::TracedSize {
+            bytes: *bytes,
+            ios: *ios,
+            ..Default::default()
+        };
+        TracedOperation {
+            operation: "read".into(),
+            ios: sizes.iter().map(|(_, ios, _)| ios).sum(),
+            bytes: sizes.iter().map(|(_, ios, mean)| ios * mean).sum(),
+            sizes: sizes.iter().map(size).collect(),
+            ..TracedOperation::default()
+        }
+    }
+
+    /// Sum of the percentages, mean size and number of entries.
+    fn parsed(text: &str) -> (u64, f64, usize) {
+        let parts: Vec<(u64, u64)> = text
+            .split(':')
+            .map(|part| part.split_once('/').unwrap())
+            .map(|(bytes, percent)| (bytes.parse().unwrap(), percent.parse().unwrap()))
+            .collect();
+        let mean = parts.iter().map(|(bytes, percent)| bytes * percent).sum::<u64>() as f64 / 100.0;
+        (parts.iter().map(|(_, percent)| percent).sum(), mean, parts.len())
+    }
+
+    #[test]
+    fn sizes_sum_to_100_and_keep_the_mean() {
+        let one = |bytes: u32, ios| (Some(bytes), ios, u64::from(bytes));
+        assert_eq!(sizes(&operation(&[one(4096, 703), one(16384, 297)])), "4096/70:16384/30");
+        // Three quarters of the I/Os have sizes of less than a percent each.
+        let mut many = vec![one(4096, 250)];
+        many.extend((2..65).map(|n| one(n * 512, 8)));
+        many.push((None, 246, 40_000));
+        // A rare size with most of the bytes.
+        let rare = vec![one(4096, 996), one(1 << 20, 4)];
+        for all in [many, rare, (1..65).map(|n| one(n * 4096, 1)).collect()] {
+            let of = operation(&all);
+            let mean = of.bytes as f64 / of.ios as f64;
+            let (sum, found, entries) = parsed(&sizes(&of));
+            assert_eq!(sum, 100);
+            assert!((found / mean - 1.0).abs() < 0.03 && entries <= SIZES, "{found} for {mean}");
+        }
+    }
+
+    #[test]
+    fn what_options_do_not_express_is_said() {
+        let likeness = ModelLikeness::default();
+        let mut summary = TraceSummary {
+            duration_ns: 20_000_000_000,
+            operations: vec![operation(&[(Some(4096), 2, 4096)])],
+            devices: vec!["a".into(), "b".into()],
+            ..TraceSummary::default()
+        };
+        let job = job_file("a", &summary, &likeness);
+        assert!(job.contains("rate_iops=1,\n"), "{job}");
+        assert!(job.contains("# rate_iops is whole: 1 for 0.1 reads a second."), "{job}");
+        assert!(job.contains("# The addresses of 2 devices are merged"), "{job}");
+        summary.duration_ns = 0;
+        assert!(!job_file("a", &summary, &likeness).contains("rate_iops"));
+        assert!(is_expressible(&summary));
+        summary.operations[0].operation = "discard".into();
+        assert!(!is_expressible(&summary));
+    }
 
     #[test]
     fn percents_are_whole_and_sum_to_100() {

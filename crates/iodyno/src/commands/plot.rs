@@ -11,7 +11,8 @@ use iodyno_report::{drawn, tracks};
 
 use crate::arguments::{DataSheets, Plot};
 use crate::commands::rejudge;
-use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
+use crate::context::{Context, Usage, bail_usage, write};
+use crate::output::refuse_unwritable;
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
@@ -24,7 +25,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
             bail_usage!("{name}: its name has to end in .svg or .png");
         }
     };
-    refuse_unwritable(&arguments.output)?;
+    refuse_unwritable(context, &arguments.output)?;
     let (mut loaded, mut words): (Vec<(String, RunRecord)>, _) = (Vec::new(), Vec::new());
     for word in &arguments.runs {
         for one in inputs::load_each(context, word)? {

@@ -1,5 +1,6 @@
 //! `iodyno record`: records the I/Os that the kernel sends to a drive.
 
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,24 +15,30 @@ use iodyno_model::{TraceSummary, add_missing};
 use iodyno_report::document::TraceDocument;
 use iodyno_report::text::{json_text, trace_line, trace_text};
 use iodyno_trace::tracefs::{Options, RecordError, Recorder, Watched, remove_stale};
-use iodyno_trace::{Counter, Device, Header, Io, TraceError, Writer, bpf};
+use iodyno_trace::{Counter, Device, Header, Io, Names, TraceError, Writer, bpf};
 
 use crate::arguments::Record;
 use crate::commands::setup::end_on_signals;
-use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
+use crate::context::{Context, Usage, bail_usage, write};
+use crate::output::{Content, refuse_other};
 use crate::terminal;
 
 /// Interval between reads of the kernel's ring buffers, which hold a quarter of a second.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Interval between updates of the progress line.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// Ages of pending I/Os after which they are written, so that a kill loses no more: as a short chunk
+/// it costs some 400 bytes, which for many I/Os are less than one byte each.
+const MANY: (usize, Duration) = (1024, Duration::from_secs(1));
+const ANY: (usize, Duration) = (1, Duration::from_secs(5));
 /// Address shifts are multiples of this, so that alignment is kept, bytes.
 const SHIFT_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     context.refuse_captured("has no I/O")?;
     if let Some(path) = &arguments.output {
-        refuse_unwritable(path)?;
+        let content = if arguments.summary { Content::TraceSummary } else { Content::Trace };
+        refuse_other(context, path, content)?;
     }
     let source = context.source()?;
     let watched = watched(source.as_ref(), &arguments.devices)?;
@@ -45,7 +52,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     let limit = arguments.duration.map(Duration::from_nanos);
     // Some kernels count by themselves, others send each I/O.
     let counting = trace.is_none().then(|| bpf::Recorder::start(&watched, options).ok());
-    let (by, summary) = match counting.flatten() {
+    let (by, (summary, failure)) = match counting.flatten() {
         Some(counting) => {
             // What a killed recording left costs time at each I/O.
             let _ = remove_stale();
@@ -63,20 +70,29 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
                 anonymous: arguments.anonymise,
                 seed: None,
             };
-            let writer = trace.map(|path| {
+            let output = trace.map(|path| {
                 let file = iodyno_files::create(path, NameOrigin::User)?;
-                Ok::<_, anyhow::Error>(Writer::new(BufWriter::new(file), &header)?)
+                let writer = Writer::new(BufWriter::new(file), &header);
+                let writer = writer.map_err(|error| unwritten(path, &error))?;
+                Ok::<_, anyhow::Error>(Output { path, writer, flushed: Instant::now() })
             });
-            let (writer, counter) = (writer.transpose()?, Counter::default());
-            let recording = Recording { recorder, writer, counter, ios: Vec::new(), lost: 0 };
+            let (output, counter) = (output.transpose()?, Counter::default());
+            let recording = Recording { recorder, output, counter, ios: Vec::new(), lost: 0 };
             ("tracefs", follow(context, recording, limit)?)
         }
     };
-    let document = TraceDocument::new(TraceSummary { source: by.into(), tick_ns: 1, ..summary });
+    let mut summary = TraceSummary { source: by.into(), tick_ns: 1, ..summary };
+    if arguments.anonymise {
+        summary.number_actors();
+    }
+    let document = TraceDocument::new(summary);
     let style = terminal::style(context, &Default::default());
     match context.json {
         true => terminal::print(&json_text(&document)?)?,
         false => terminal::print(&trace_text(&document.trace, &style))?,
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     if let Some(path) = &arguments.output {
         if arguments.summary {
@@ -90,9 +106,20 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     Ok(0)
 }
 
+fn unwritten(path: &Path, error: &TraceError) -> Usage {
+    let why = match error {
+        TraceError::System(error) => error.to_string(),
+        error => error.to_string(),
+    };
+    Usage(format!("cannot write {}: {why}", path.display()))
+}
+
 fn refused(error: RecordError) -> Usage {
     Usage(error.to_string())
 }
+
+/// Summary of a recording, and the error that ended it early.
+type Recorded = (TraceSummary, Option<anyhow::Error>);
 
 /// What is recorded, as it happens.
 trait Follow {
@@ -103,17 +130,32 @@ trait Follow {
     fn so_far(&mut self) -> Result<TraceSummary>;
 
     /// Ends the recording, and summarizes it.
-    fn end(self) -> Result<TraceSummary>;
+    fn end(self) -> Result<Recorded>;
 }
 
-/// Records until interrupted, for at most `limit`, and shows progress.
+/// Records until interrupted, for at most `limit`, or until the trace cannot be written.
 fn follow(
     context: &Context,
     mut recording: impl Follow,
     limit: Option<Duration>,
-) -> Result<TraceSummary> {
-    let (started, mut shown) = (Instant::now(), Instant::now());
+) -> Result<Recorded> {
     let is_live = terminal::is_terminal() && !context.quiet && !context.json;
+    let failure = poll(context, &mut recording, limit, is_live).err();
+    if is_live {
+        terminal::live_line("");
+    }
+    let (summary, at_end) = recording.end()?;
+    Ok((summary, failure.or(at_end)))
+}
+
+/// Reads what the kernel has until it is over, and shows progress.
+fn poll(
+    context: &Context,
+    recording: &mut impl Follow,
+    limit: Option<Duration>,
+    is_live: bool,
+) -> Result<()> {
+    let (started, mut shown) = (Instant::now(), Instant::now());
     let is_over = || limit.is_some_and(|most| started.elapsed() >= most);
     while !context.interrupted.load(Ordering::Relaxed) && !is_over() {
         let has_more = recording.poll()?;
@@ -126,10 +168,7 @@ fn follow(
             std::thread::sleep(left.min(POLL_INTERVAL));
         }
     }
-    if is_live {
-        terminal::live_line("");
-    }
-    recording.end()
+    Ok(())
 }
 
 impl Follow for bpf::Recorder {
@@ -141,15 +180,15 @@ impl Follow for bpf::Recorder {
         Ok(self.summary()?)
     }
 
-    fn end(self) -> Result<TraceSummary> {
-        Ok(self.end()?)
+    fn end(self) -> Result<Recorded> {
+        Ok((self.end()?, None))
     }
 }
 
 /// A recording of each I/O: the kernel's ring buffers and the output.
-struct Recording<W> {
+struct Recording<'a> {
     recorder: Recorder,
-    writer: Option<Writer<W>>,
+    output: Option<Output<'a>>,
     counter: Counter,
     /// I/Os just read from the ring buffers.
     ios: Vec<Io>,
@@ -157,7 +196,26 @@ struct Recording<W> {
     lost: u64,
 }
 
-impl<W: std::io::Write> Follow for Recording<W> {
+/// The trace that is written.
+struct Output<'a> {
+    path: &'a Path,
+    writer: Writer<BufWriter<File>>,
+    flushed: Instant,
+}
+
+impl Output<'_> {
+    /// Writes pending I/Os if they are old.
+    fn flush(&mut self, names: &Names) -> Result<(), TraceError> {
+        let age = self.flushed.elapsed();
+        if [MANY, ANY].iter().any(|(ios, most)| self.writer.pending() >= *ios && age >= *most) {
+            self.writer.flush(names)?;
+            self.flushed = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+impl Follow for Recording<'_> {
     fn poll(&mut self) -> Result<bool> {
         let has_more = self.recorder.poll(|io| self.ios.push(io)).map_err(refused)?;
         self.keep()?;
@@ -168,29 +226,40 @@ impl<W: std::io::Write> Follow for Recording<W> {
         Ok(self.summary(self.recorder.elapsed_ns()))
     }
 
-    fn end(mut self) -> Result<TraceSummary> {
+    fn end(mut self) -> Result<Recorded> {
         let duration_ns = self.recorder.end(|io| self.ios.push(io)).map_err(refused)?;
-        self.keep()?;
+        let kept = self.keep();
         let summary = self.summary(duration_ns);
-        if let Some(writer) = self.writer {
-            writer.end(self.recorder.names(), duration_ns, self.recorder.unmatched())?;
-        }
-        Ok(summary)
+        let ended = kept.and_then(|()| match self.output {
+            None => Ok(()),
+            Some(Output { path, writer, .. }) => {
+                let unmatched = self.recorder.unmatched();
+                let ended = writer.end(self.recorder.names(), duration_ns, unmatched);
+                ended.map(drop).map_err(|error| unwritten(path, &error))
+            }
+        });
+        Ok((summary, ended.err().map(Into::into)))
     }
 }
 
-impl<W: std::io::Write> Recording<W> {
-    fn keep(&mut self) -> Result<(), TraceError> {
+impl Recording<'_> {
+    /// Counts and writes the I/Os just read; they are counted also if they cannot be written, and
+    /// none is written after that.
+    fn keep(&mut self) -> Result<(), Usage> {
         let lost = self.recorder.lost() - std::mem::replace(&mut self.lost, self.recorder.lost());
-        if let Some(writer) = &mut self.writer {
-            writer.lost(lost);
-        }
-        for io in self.ios.drain(..) {
-            self.counter.count(&io);
-            if let Some(writer) = &mut self.writer {
-                writer.push(io, self.recorder.names())?;
-            }
-        }
+        self.ios.iter().for_each(|io| self.counter.count(io));
+        let Some(mut output) = self.output.take() else {
+            self.ios.clear();
+            return Ok(());
+        };
+        let names = self.recorder.names();
+        output.writer.lost(lost);
+        let mut pushed = self.ios.drain(..).map(|io| output.writer.push(io, names));
+        let pushed = pushed.find(Result::is_err).unwrap_or(Ok(()));
+        pushed
+            .and_then(|()| output.flush(names))
+            .map_err(|error| unwritten(output.path, &error))?;
+        self.output = Some(output);
         Ok(())
     }
 

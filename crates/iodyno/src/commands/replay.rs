@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::Work;
+use iodyno_campaign::{CampaignError, Work};
 use iodyno_job::Job;
 use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section, write_file};
 use iodyno_job::traced::{TraceSurvey, TracedIos, survey};
 use iodyno_model::{Fact, Host, format_percent};
 use iodyno_native::NativeGenerator;
-use iodyno_target::{Target, resolve_even_in_memory};
+use iodyno_report::text::Damage;
+use iodyno_target::{Target, TargetError, resolve_even_in_memory};
 use iodyno_trace::read::ReadError;
 
 use super::traced;
@@ -36,6 +37,9 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let mut setup = Setup::of(context, &arguments.load_options)?;
     let place = Destination::of(&setup.host, &arguments.target)?;
     let file = &arguments.trace;
+    if traced::is_same(Path::new(file), Path::new(&place.path)) {
+        bail_usage!("{file} is the trace itself; name another target");
+    }
     let named = |error: &dyn std::fmt::Display| Usage(format!("{file}: {error}"));
     let trace = traced::open(Path::new(file))?.ok_or_else(|| named(&ReadError::Unknown))?;
     let until_ns = arguments.duration.map_or(u64::MAX, |ns| arguments.from.saturating_add(ns));
@@ -43,14 +47,9 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let found = survey(trace, [arguments.from, until_ns], skip, place.block_bytes);
     let found = found.map_err(|error| named(&error))?;
     refuse(arguments, &found)?;
-    if found.damaged > 0 || found.is_cut {
-        context.note_unreadable();
-    }
-    traced::report_damage(context, Path::new(file), found.damaged, found.is_cut);
-    if found.unread > 0 && !context.quiet {
-        let unread = found.unread;
-        terminal::note(&format!("note: {file}: {unread} unreadable lines or records"));
-    }
+    let TraceSurvey { displaced, is_cut, .. } = found;
+    let damaged = found.damaged + found.unread;
+    traced::report_damage(context, Path::new(file), Damage { damaged, displaced, is_cut });
     if arguments.speed > 100 && !context.quiet {
         terminal::note(
             "note: sped up without waiting for completions, the load is more than any application \
@@ -61,7 +60,16 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let work = Work::of_script(file, script, text);
     let mut generator = NativeGenerator::new().with_traces(open);
     let options = arguments.load_options.options(&arguments.naming);
-    let record = setup.measure(context, &work, &[], &options, &mut generator)?;
+    let measured = setup.measure(context, &work, &[], &options, &mut generator);
+    let record = measured.map_err(|error| match error.downcast_ref() {
+        // A file is as long as the trace's addresses are high, and has no size of its own.
+        Some(CampaignError::Target(full @ TargetError::NoRoom { .. })) => Usage(format!(
+            "{full}; --scale-addresses packs what the trace touches into less, or name another \
+             directory or a device"
+        ))
+        .into(),
+        _ => error,
+    })?;
     print(context, &mut setup, &record, &arguments.load_options.table)
 }
 

@@ -1,22 +1,21 @@
 //! `iodyno report`: writes runs as one HTML page.
 
-use std::fs;
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use iodyno_campaign::Study;
 use iodyno_fio::read::Problem;
 use iodyno_model::{Assessment, DriveState, Predictions, Rounds, RunRecord};
 use iodyno_report::Judged;
-use iodyno_report::page::{PageRun, is_page, page, trace_page};
+use iodyno_report::page::{PageRun, page, trace_page};
 use iodyno_report::text::PlannedPoint;
 
 use crate::arguments::Report;
 use crate::commands::present::{in_order, prepared};
 use crate::commands::{rejudge, traced};
-use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::context::{Context, write};
 use crate::inputs::{Loaded, load_each};
+use crate::output::{Content, refuse_other, refuse_unwritable};
 use crate::terminal;
 
 /// A run with additional data for its page.
@@ -46,9 +45,9 @@ impl Shown {
 /// Writes the page. Exit status 0 means that it was written; verdicts are on the page.
 pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     let output = &arguments.output;
-    refuse_unwritable(output)?;
-    if !arguments.force {
-        refuse_to_overwrite(output)?;
+    match arguments.force {
+        true => refuse_unwritable(context, output)?,
+        false => refuse_other(context, output, Content::Page)?,
     }
     if let [word] = &arguments.runs[..]
         && let Some(summary) = traced::summary(context, Path::new(word))?
@@ -84,24 +83,4 @@ fn finish(context: &Context, output: &Path, text: &str) -> Result<u8> {
         ": open it in a browser, attach it, or print it.",
     )?;
     Ok(0)
-}
-
-/// Refuses to overwrite any file but an older report.
-fn refuse_to_overwrite(output: &Path) -> Result<()> {
-    let name = output.display();
-    let kind = match fs::metadata(output) {
-        Ok(there) => there,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Usage(format!("{name}: {error}")).into()),
-    };
-    let mut head = Vec::new();
-    if kind.is_file() {
-        let file = fs::File::open(output).map_err(|error| Usage(format!("{name}: {error}")))?;
-        file.take(512).read_to_end(&mut head).with_context(|| name.to_string())?;
-    }
-    if kind.is_file() && (head.is_empty() || is_page(&head)) {
-        return Ok(());
-    }
-    Err(Usage(format!("{name} exists and is not a report; use another file with -o, or --force"))
-        .into())
 }

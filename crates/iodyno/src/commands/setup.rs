@@ -15,6 +15,7 @@ use iodyno_target::Target;
 use crate::arguments::{DataSheets, LiveOutput, LoadOptions};
 use crate::commands::unstored;
 use crate::context::Context;
+use crate::output::refuse_store;
 use crate::progress::Display;
 use crate::stream::Stream;
 use crate::supervisor::termination_signals;
@@ -71,6 +72,7 @@ impl Setup {
     /// Two outputs need standard output.
     pub(crate) fn streaming(mut self, context: &Context, asked: &LiveOutput) -> Result<Self> {
         asked.refuse_beside(context.json, "--json")?;
+        asked.stream.as_deref().map_or(Ok(()), |path| refuse_store(context, path))?;
         self.streaming = (asked.clone(), context.quiet);
         Ok(self)
     }

@@ -5,22 +5,26 @@ use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use iodyno_files::{FileError, FileIdentity, NameOrigin, There};
+use anyhow::{Context as _, Result};
+use iodyno_files::{FileIdentity, Replacement};
 use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
 use iodyno_report::document::TraceDocument;
 use iodyno_report::export::export_trace;
-use iodyno_report::text::{damage_notes, json_text, trace_text};
+use iodyno_report::text::{Damage, damage_notes, json_text, trace_text};
 use iodyno_trace::read::{Format, ReadError, Source};
 use iodyno_trace::{Counter, Header, Io, Names, Reader, Traced, is_trace, write};
 
 use crate::arguments::Show;
 use crate::context::{Context, Usage, bail_usage};
+use crate::output::{Content, is_summary, refuse_other};
 use crate::terminal;
 
 /// Length of the head that identifies a file's format, bytes.
 const HEAD_BYTES: u64 = 4096;
+
+/// Precedes UTF-8 text of some programs.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 type Input = Box<dyn BufRead>;
 
@@ -39,51 +43,71 @@ pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
 /// Callback for each I/O of a trace, with what is known before it.
 type OnIo<'a> = &'a mut dyn FnMut(&Header, &Names, &Io) -> Result<()>;
 
-/// Summary of a trace file; `None`: it is no trace.
+/// Summary of a trace file, also of one that is readable only at its beginning; `None`: it is no
+/// trace.
 pub(crate) fn summary(context: &Context, path: &Path) -> Result<Option<TraceSummary>> {
-    scan(context, path, &mut |_, _, _| Ok(()))
+    Ok(scan(context, path, &mut |_, _, _| Ok(()))?.map(|(summary, _)| summary))
 }
 
-/// Reports missing parts of a trace file.
-pub(crate) fn report_damage(context: &Context, path: &Path, damaged: u64, is_cut: bool) {
-    for line in damage_notes(damaged, is_cut).iter().filter(|_| !context.quiet) {
+/// Reports missing and displaced parts of a trace file, also by the exit status.
+pub(crate) fn report_damage(context: &Context, path: &Path, damage: Damage) {
+    if damage != Damage::default() {
+        context.note_unreadable();
+    }
+    for line in damage_notes(damage) {
+        note(context, path, &line);
+    }
+}
+
+fn note(context: &Context, path: &Path, line: &str) {
+    if !context.quiet {
         terminal::note(&format!("note: {}: {line}", path.display()));
     }
 }
 
-/// Passes over a trace once and returns its summary; `None`: it is no trace. The exit status
-/// reports missing parts.
-pub(crate) fn scan(context: &Context, path: &Path, take: OnIo<'_>) -> Result<Option<TraceSummary>> {
+/// Passes over a trace once; returns its summary and the error that ended it early. `None`: it is
+/// no trace. The exit status reports missing parts.
+pub(crate) fn scan(
+    context: &Context,
+    path: &Path,
+    take: OnIo<'_>,
+) -> Result<Option<(TraceSummary, Option<ReadError>)>> {
     if !path.is_file() {
         return Ok(None);
     }
     let (head, input) = head(path)?;
-    if head.starts_with(b"{") && String::from_utf8_lossy(&head).contains(TraceDocument::SCHEMA) {
+    if is_summary(&head) {
         let document: serde_json::Value = serde_json::from_reader(input)?;
-        return Ok(Some(serde_json::from_value(document["trace"].clone())?));
+        return Ok(Some((serde_json::from_value(document["trace"].clone())?, None)));
     }
-    let (summary, is_whole) = match open_input(path, &head, input)? {
+    let (summary, failure) = match open_input(path, &head, input)? {
         None => return Ok(None),
-        Some(Traced::Ours { reader, .. }) => {
-            let summary = scan_own(*reader, take)?;
-            let is_whole = summary.damaged == 0;
-            (summary, is_whole)
-        }
-        // Lines in other tools' traces that are not I/Os may be intended.
-        Some(Traced::Others(source)) => (scan_foreign(*source, take)?, true),
+        Some(Traced::Ours { reader, .. }) => (scan_own(*reader, take)?, None),
+        Some(Traced::Others(source)) => scan_foreign(*source, take)?,
     };
-    if summary.is_cut || !is_whole {
+    if Damage::of(&summary) != Damage::default() {
         context.note_unreadable();
     }
-    Ok(Some(summary))
+    if let Some(failure) = &failure {
+        note(context, path, &format!("{failure}: only the I/Os before that count"));
+    }
+    Ok(Some((summary, failure)))
 }
 
 /// Head of a file and the decompressed file from its start.
 fn head(path: &Path) -> Result<(Vec<u8>, Input)> {
+    let named = |error: std::io::Error| Usage(format!("{}: {error}", path.display()));
     let file = iodyno_files::open_to_read(path).map_err(|error| Usage(error.to_string()))?;
-    let mut input = plain(BufReader::with_capacity(1 << 20, file))?;
+    let mut input = plain(BufReader::with_capacity(1 << 20, file)).map_err(named)?;
     let mut head = Vec::new();
-    input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let read = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head);
+    // A compressed file that was cut off has a beginning, too; its end is reported there.
+    if head.is_empty() {
+        read.map_err(named)?;
+    }
+    if head.starts_with(BYTE_ORDER_MARK) {
+        head.drain(..BYTE_ORDER_MARK.len());
+    }
     let input = Cursor::new(head.clone()).chain(input);
     Ok((head, Box::new(input)))
 }
@@ -138,7 +162,7 @@ fn scan_own(mut reader: Reader<Input>, take: OnIo<'_>) -> Result<TraceSummary> {
         }
     }
     let ending = reader.ending().cloned().unwrap_or_default();
-    Ok(TraceSummary {
+    let mut summary = TraceSummary {
         source: reader.header().source.clone(),
         tick_ns: reader.header().tick_ns,
         lost: reader.lost(),
@@ -146,11 +170,15 @@ fn scan_own(mut reader: Reader<Input>, take: OnIo<'_>) -> Result<TraceSummary> {
         damaged: reader.damaged(),
         is_cut: reader.is_cut(),
         ..counter.summary(reader.names(), ending.duration_ns)
-    })
+    };
+    if reader.header().anonymous {
+        summary.number_actors();
+    }
+    Ok(summary)
 }
 
-fn scan_foreign(mut source: Source, take: OnIo<'_>) -> Result<TraceSummary> {
-    let (mut counter, mut is_cut) = (Counter::default(), false);
+fn scan_foreign(mut source: Source, take: OnIo<'_>) -> Result<(TraceSummary, Option<ReadError>)> {
+    let (mut counter, mut failure) = (Counter::default(), None);
     let mut header = Header {
         source: source.format().name().into(),
         tick_ns: source.format().tick_ns(),
@@ -165,79 +193,46 @@ fn scan_foreign(mut source: Source, take: OnIo<'_>) -> Result<TraceSummary> {
                 take(&header, source.names(), &io)?;
             }
             // The I/Os before the damage are shown.
-            Err(ReadError::Entry { .. }) => {
-                is_cut = true;
+            Err(error) => {
+                failure = Some(error);
                 break;
             }
-            Err(error) => return Err(error.into()),
         }
     }
-    Ok(TraceSummary {
+    let summary = TraceSummary {
         source: header.source,
         tick_ns: header.tick_ns,
         unmatched: source.unmatched(),
         damaged: source.skipped().count,
-        is_cut,
+        displaced: source.displaced(),
+        is_cut: failure.is_some(),
         ..counter.summary(source.names(), 0)
-    })
+    };
+    Ok((summary, failure))
 }
 
-/// Output file made from a trace. A newly created file is removed unless it is kept.
-pub(crate) struct Output {
-    path: PathBuf,
-    made: Option<FileIdentity>,
+/// Begins the file at `to`, for output made from the trace at `path`; it is kept when it is whole.
+pub(crate) fn begin(
+    context: &Context,
+    path: &Path,
+    to: &Path,
+    content: Content,
+) -> Result<(Replacement, File)> {
+    if is_same(path, to) {
+        bail_usage!("{} is the trace itself; name another file", to.display());
+    }
+    refuse_other(context, to, content)?;
+    Ok(Replacement::begin(to).map_err(|error| Usage(error.to_string()))?)
 }
 
-impl Output {
-    /// Creates an empty file at `path`, for output made from the trace at `of`.
-    pub(crate) fn create(path: &Path, of: &Path) -> Result<(Self, File)> {
-        let usage = |error: FileError| Usage(error.to_string());
-        let absolute = std::path::absolute(path)?;
-        let (file, made) = match iodyno_files::look(path, NameOrigin::User).map_err(usage)? {
-            There::File(there) if identity(of) == Some(there) => {
-                bail_usage!("{} is the trace itself; name another file", path.display());
-            }
-            There::Nothing => {
-                let file = iodyno_files::create_new(path).map_err(usage)?;
-                let made = rustix::fs::fstat(&file).ok().map(|stat| FileIdentity::of(&stat));
-                (file, made)
-            }
-            _ => (iodyno_files::create(path, NameOrigin::User).map_err(usage)?, None),
-        };
-        Ok((Self { path: absolute, made }, file))
-    }
-
-    /// Keeps the file: it is complete.
-    pub(crate) fn keep(mut self) {
-        self.made = None;
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some(made) = self.made {
-            let _ = iodyno_files::remove(&self.path, |there| FileIdentity::of(there) == made);
-        }
-    }
+/// True if both names are of one file.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
 fn identity(path: &Path) -> Option<FileIdentity> {
     let found = std::fs::metadata(path).ok()?;
     Some(FileIdentity { device: found.dev(), inode: found.ino() })
-}
-
-/// Refuses a trace that is not readable to its end, before an existing file is emptied for it.
-fn refuse_unreadable(path: &Path, to: &Path) -> Result<()> {
-    let is_there = matches!(iodyno_files::look(to, NameOrigin::User), Ok(There::File(_)));
-    // A pipe can be read only once.
-    if is_there
-        && path.is_file()
-        && let Some(mut trace) = open(path)?
-    {
-        let named = |error| Usage(format!("{}: {error}", path.display()));
-        while trace.next_io().map_err(named)?.is_some() {}
-    }
-    Ok(())
 }
 
 /// Converts a trace: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
@@ -249,28 +244,10 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
     let opened =
         open(path)?.ok_or_else(|| Usage(format!("{}: {}", path.display(), ReadError::Unknown)))?;
     let ending = to.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let mut output = None;
-    let mut create = || {
-        refuse_unreadable(path, to)?;
-        let (made, file) = Output::create(to, path)?;
-        output = Some(made);
-        Ok::<_, anyhow::Error>(BufWriter::new(file))
-    };
-    let lacks = |reader: &Reader<Input>| (reader.damaged(), reader.is_cut());
-    let (mut left_out, mut lacking) = (0, (0, false));
-    match (opened, ending) {
-        (Traced::Others(mut source), "iotrace") => {
-            write::iotrace(&mut source, create()?)??;
-            left_out = source.skipped().count;
-        }
-        (Traced::Ours { mut reader, .. }, "iolog") => {
-            left_out = write::iolog(&mut reader, &mut create()?)?;
-            lacking = lacks(&reader);
-        }
-        (Traced::Ours { mut reader, .. }, "parquet") => {
-            export_trace(&mut reader, create()?)?;
-            lacking = lacks(&reader);
-        }
+    let content = match (&opened, ending) {
+        (Traced::Others(_), "iotrace") => Content::Trace,
+        (Traced::Ours { .. }, "iolog") => Content::Iolog,
+        (Traced::Ours { .. }, "parquet") => Content::Parquet,
         (Traced::Others(_), "iolog" | "parquet") => {
             bail_usage!("import it first: -o FILE.iotrace");
         }
@@ -279,20 +256,38 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
                 "-o writes .iotrace of other tools' traces, .iolog and .parquet of .iotrace"
             );
         }
+    };
+    let (replacement, file) = begin(context, path, to, content)?;
+    let mut file = BufWriter::new(file);
+    let into = || to.display().to_string();
+    let (mut left_out, mut damage) = (0, Damage::default());
+    match opened {
+        Traced::Others(mut source) => {
+            let named = |error| Usage(format!("{}: {error}", path.display()));
+            write::iotrace(&mut source, file).map_err(named)?.with_context(into)?;
+            left_out = source.skipped().count;
+            damage.displaced = source.displaced();
+        }
+        Traced::Ours { mut reader, .. } => {
+            match content {
+                Content::Iolog => {
+                    left_out = write::iolog(&mut reader, &mut file).with_context(into)?;
+                }
+                _ => export_trace(&mut reader, file).with_context(into)?,
+            }
+            damage = Damage { damaged: reader.damaged(), is_cut: reader.is_cut(), displaced: 0 };
+        }
     }
-    if let Some(output) = output {
-        output.keep();
-    }
+    replacement.keep().map_err(|error| Usage(error.to_string()))?;
     let bytes = std::fs::metadata(to).map_or(0, |found| found.len());
     let what = match left_out {
         0 => String::new(),
         count => format!(", without {count} lines or commands that are no I/Os"),
     };
     terminal::report_written(context, to, bytes as usize, &what)?;
-    let (damaged, is_cut) = lacking;
-    if damaged > 0 || is_cut {
+    if left_out > 0 && content == Content::Trace {
         context.note_unreadable();
     }
-    report_damage(context, path, damaged, is_cut);
+    report_damage(context, path, damage);
     Ok(0)
 }

@@ -39,6 +39,8 @@ pub struct TraceSurvey {
     pub unread: u64,
     /// Damaged blocks of an `.iotrace` file.
     pub damaged: u64,
+    /// I/Os of other tools' formats that were too far out of order.
+    pub displaced: u64,
     /// True if the recording was cut off; known only if all of it was read.
     pub is_cut: bool,
     largest: u32,
@@ -141,6 +143,7 @@ pub fn survey(
         ..summary
     };
     let unread = selection.trace.left_out();
+    let displaced = selection.trace.displaced();
     let (damaged, is_cut) = (selection.trace.damaged(), selection.trace.is_cut());
     let largest = largest.max(if trace.ios.flushes > 0 { 1 } else { 0 });
     Ok(TraceSurvey {
@@ -152,6 +155,7 @@ pub fn survey(
         in_flight,
         unread,
         damaged,
+        displaced,
         is_cut,
         largest,
         largest_discard,

@@ -79,7 +79,7 @@ pub use scaling::scaling_words;
 pub use screen::{Body, run_screen};
 pub use style::Style;
 pub use together::node_groups_text;
-pub use trace::{damage_notes, trace_line, trace_text};
+pub use trace::{Damage, damage_notes, trace_line, trace_text};
 pub use tree::tree_text;
 pub use verdict::verdict_text;
 

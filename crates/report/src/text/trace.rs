@@ -116,14 +116,20 @@ fn on_devices(summary: &TraceSummary) -> String {
 /// `10 s on nvme0n1   41.2k IOPS, 169 MB/s   70 % reads   mostly random 4 KiB reads   p99 1.2 ms`.
 pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
     let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
-    let mut items = vec![
-        format!("{}{}", format_duration_ns(summary.duration_ns as f64), on_devices(summary)),
-        format!(
+    let mut items =
+        vec![format!("{}{}", format_duration_ns(summary.duration_ns as f64), on_devices(summary))];
+    items.push(match summary.duration_ns {
+        // I/Os of one moment have no rate.
+        0 => counted(summary.ios() as usize, "I/O"),
+        _ => format!(
             "{} IOPS, {}",
             format_count(summary.ios() as f64 / seconds),
             format_mb_per_s(summary.bytes() as f64 / seconds)
         ),
-    ];
+    });
+    if summary.discarded_bytes() > 0 {
+        items.push(format!("{} discarded", Bytes(summary.discarded_bytes()).binary()));
+    }
     let count = |name: &str| {
         let found = summary.operations.iter().find(|one| one.operation == name);
         found.map_or(0, |one| one.ios) as f64
@@ -140,7 +146,11 @@ pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
         let size = size.map(|bytes| format!(" {}", Bytes(bytes.into()).binary()));
         // The most frequent one may be less than half of all.
         let mostly = if one.ios * 2 > summary.ios() { "mostly" } else { "most often" };
-        items.push(format!("{mostly} {order}{} {}s", size.unwrap_or_default(), one.operation));
+        items.push(match one.operation.as_str() {
+            "flush" => format!("{mostly} flushes"),
+            "other" => format!("{mostly} other I/Os"),
+            name => format!("{mostly} {order}{} {name}s", size.unwrap_or_default()),
+        });
     }
     let is_bursty = |one: &TraceBurst| {
         one.slot_ns > summary.tick_ns && one.slot_ns <= 100_000_000 && one.dispersion > BURSTY
@@ -248,8 +258,27 @@ pub(crate) fn lost_note(events: u64, product: &str) -> String {
     format!("{events} lost in the recording: I/Os are missing, also in the {product}")
 }
 
-/// Notes on a damaged trace file: `damaged` blocks or lines, and a cut-off end.
-pub fn damage_notes(damaged: u64, is_cut: bool) -> Vec<String> {
+/// Parts of a trace file that are missing or misplaced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Unreadable blocks or lines.
+    pub damaged: u64,
+    /// I/Os too far out of order, which got the time of the one before.
+    pub displaced: u64,
+    /// The end is missing.
+    pub is_cut: bool,
+}
+
+impl Damage {
+    /// Damage of the trace that was summarized.
+    pub const fn of(summary: &TraceSummary) -> Self {
+        let TraceSummary { damaged, displaced, is_cut, .. } = *summary;
+        Self { damaged, displaced, is_cut }
+    }
+}
+
+/// Notes on a damaged trace file.
+pub fn damage_notes(Damage { damaged, displaced, is_cut }: Damage) -> Vec<String> {
     let mut notes = Vec::new();
     if damaged > 0 {
         let what = match damaged {
@@ -257,6 +286,10 @@ pub fn damage_notes(damaged: u64, is_cut: bool) -> Vec<String> {
             damaged => format!("{} blocks or lines", format_count(damaged as f64)),
         };
         notes.push(format!("{what} could not be read: I/Os may be missing"));
+    }
+    if displaced > 0 {
+        let ios = counted(displaced as usize, "I/O");
+        notes.push(format!("{ios} too far out of order: their times are wrong; sort the trace"));
     }
     if is_cut {
         notes.push("the recording was cut off".into());
@@ -278,7 +311,7 @@ pub(crate) fn notes(summary: &TraceSummary) -> Vec<String> {
         };
         notes.push(format!("{} I/Os seen partly{share}", count(summary.unmatched)));
     }
-    notes.extend(damage_notes(summary.damaged, summary.is_cut));
+    notes.extend(damage_notes(Damage::of(summary)));
     if summary.tick_ns > 1_000_000 {
         let tick = format_duration_ns(summary.tick_ns as f64);
         notes.push(format!("time resolution is {tick}: no bursts below that"));
@@ -347,6 +380,36 @@ mod tests {
             actors: vec![iodyno_model::TracedActor { name: "db\x1b".into(), ios: 900, bytes: 1 }],
             ..TraceSummary::default()
         }
+    }
+
+    #[test]
+    fn only_reads_and_writes_have_bandwidth_and_latency() {
+        let discard = TracedOperation {
+            operation: "discard".into(),
+            ios: 2000,
+            bytes: 1 << 40,
+            latency: histogram(&[9_000_000_000; 2000]),
+            ..TracedOperation::default()
+        };
+        let flush =
+            TracedOperation { operation: "flush".into(), ios: 4000, ..TracedOperation::default() };
+        let mut summary = summary();
+        summary.operations.extend([discard, flush]);
+        let words = headline(&summary);
+        assert_eq!(words[1], "3500 IOPS, 10.2 MB/s");
+        assert_eq!(words[2], "1 TiB discarded");
+        assert!(words.contains(&"mostly flushes".into()), "{words:?}");
+        assert_eq!(words.last().unwrap(), "p99 900 us");
+        // I/Os of one moment.
+        let words = headline(&TraceSummary { duration_ns: 0, ..summary });
+        assert_eq!(words[1], "7000 I/Os");
+    }
+
+    #[test]
+    fn misplaced_ios_are_a_note() {
+        let damage = Damage { displaced: 1, ..Damage::default() };
+        assert_eq!(damage_notes(damage).len(), 1);
+        assert!(damage_notes(damage)[0].starts_with("1 I/O too far out of order"));
     }
 
     #[test]

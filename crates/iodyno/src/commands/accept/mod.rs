@@ -22,7 +22,8 @@ use crate::commands::export::documents;
 use crate::commands::present::{JudgeOptions, print};
 use crate::commands::setup::end_on_signals;
 use crate::commands::{judged, rejudge};
-use crate::context::{Context, Usage, bail_usage, refuse_unwritable, write};
+use crate::context::{Context, Usage, bail_usage, write};
+use crate::output::refuse_unwritable;
 use crate::push::{DestinationRef, Outbox, Upload};
 use crate::terminal;
 
@@ -120,7 +121,7 @@ fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()
     if context.is_captured() && profile.steps.iter().any(|step| step.run[0] != "check") {
         bail_usage!("{name}: a captured machine cannot be measured");
     }
-    arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)
+    arguments.output.as_deref().map_or(Ok(()), |path| refuse_unwritable(context, path))
 }
 
 /// Waits for a time that many nodes agreed on.

@@ -33,7 +33,8 @@ use iodyno_native::{CommandPolicy, NativeGenerator};
 use crate::arguments::{LiveView, Run, RunGenerator};
 use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
-use crate::context::{Context, MAX_TEXT_BYTES, Usage, bail_usage, refuse_unwritable};
+use crate::context::{Context, MAX_TEXT_BYTES, Usage, bail_usage};
+use crate::output::refuse_unwritable;
 use crate::progress::Display;
 use crate::terminal;
 
@@ -76,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         return Ok(0);
     }
     if let Some(path) = &invocation.output {
-        refuse_unwritable(Path::new(path))?;
+        refuse_unwritable(context, Path::new(path))?;
     }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
     arguments.run_options.load_options.streaming.refuse_beside(prints, "--output-format")?;

@@ -1,0 +1,115 @@
+//! Refuses output files that would destroy the store, or a file of another kind.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Result;
+use iodyno_files::{NameOrigin, There};
+use iodyno_job::IOLOG_HEAD;
+use iodyno_report::document::TraceDocument;
+use iodyno_report::page::is_page;
+use iodyno_trace::is_trace;
+
+use crate::context::{Context, Usage, bail_usage};
+
+/// Length of the head that tells contents apart, bytes.
+const HEAD_BYTES: u64 = 512;
+
+/// First words of options that are made from a trace.
+pub(crate) const OPTIONS_HEAD: &str = "# Of the trace ";
+
+/// Content of a file that a command writes, by which an older one is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Page,
+    /// A trace or a model.
+    Trace,
+    TraceSummary,
+    Iolog,
+    Parquet,
+    /// Job options or a plan made from a trace.
+    Options,
+}
+
+impl Content {
+    const ALL: [Self; 6] =
+        [Self::Page, Self::Trace, Self::TraceSummary, Self::Iolog, Self::Parquet, Self::Options];
+
+    fn begins(self, head: &[u8]) -> bool {
+        match self {
+            Self::Page => is_page(head),
+            Self::Trace => is_trace(head),
+            Self::TraceSummary => is_summary(head),
+            Self::Iolog => head.starts_with(IOLOG_HEAD),
+            Self::Parquet => head.starts_with(b"PAR1"),
+            Self::Options => head.starts_with(OPTIONS_HEAD.as_bytes()),
+        }
+    }
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Page => "a report",
+            Self::Trace => "a trace or model",
+            Self::TraceSummary => "a trace's summary",
+            Self::Iolog => "an iolog",
+            Self::Parquet => "a Parquet table",
+            Self::Options => "options made from a trace",
+        })
+    }
+}
+
+/// True if a file that begins with `head` is a summary that `record` wrote.
+pub(crate) fn is_summary(head: &[u8]) -> bool {
+    head.starts_with(b"{") && String::from_utf8_lossy(head).contains(TraceDocument::SCHEMA)
+}
+
+/// Refuses early a file that cannot be written, and one of the store.
+pub(crate) fn refuse_unwritable(context: &Context, path: &Path) -> Result<()> {
+    refuse_store(context, path)?;
+    let found = iodyno_files::look(path, NameOrigin::User);
+    found.map(drop).map_err(|error| Usage(error.to_string()).into())
+}
+
+/// Refuses the store and the files kept beside it.
+pub(crate) fn refuse_store(context: &Context, path: &Path) -> Result<()> {
+    if let Some(store) = context.stores().find(|store| iodyno_store::is_part_of(store, path)) {
+        bail_usage!(
+            "{} belongs to the run store {}, left unchanged: name another file",
+            path.display(),
+            store.display()
+        );
+    }
+    Ok(())
+}
+
+/// Like [`refuse_unwritable`], but also refuses an existing file that is neither empty nor of the
+/// `wanted` kind.
+pub(crate) fn refuse_other(context: &Context, path: &Path, wanted: Content) -> Result<()> {
+    refuse_unwritable(context, path)?;
+    let usage = |error: &dyn fmt::Display| Usage(error.to_string());
+    let there = iodyno_files::look(path, NameOrigin::User).map_err(|error| usage(&error))?;
+    if !matches!(there, There::File(_)) {
+        return Ok(());
+    }
+    let mut head = Vec::new();
+    let file = iodyno_files::open_to_read(path).map_err(|error| usage(&error))?;
+    let read = file.take(HEAD_BYTES).read_to_end(&mut head);
+    let name = path.display();
+    read.map_err(|error| Usage(format!("{name} cannot be read: {error}")))?;
+    if head.is_empty() || wanted.begins(&head) {
+        return Ok(());
+    }
+    let found = match Content::ALL.into_iter().find(|content| content.begins(&head)) {
+        Some(found) => format!("is {found}"),
+        None if head.starts_with(b"SQLite format 3\0") => "is a database".into(),
+        None => "has other content".into(),
+    };
+    let advice = match wanted {
+        Content::Page => "use another file with -o, or --force",
+        _ => "remove it, or name another file",
+    };
+    bail_usage!("{name} exists and {found}, not {wanted}: {advice}");
+}
