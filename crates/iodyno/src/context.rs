@@ -25,6 +25,10 @@ pub(crate) struct Context {
     pub(crate) live: Option<LiveView>,
     /// Set when the user interrupts.
     pub(crate) interrupted: Arc<AtomicBool>,
+    /// A verdict is given also without a store to keep it in.
+    pub(crate) verdict_first: bool,
+    /// A step of `accept`: without targets it measures nothing.
+    pub(crate) is_step: bool,
     /// Set when some of the named inputs could not be read.
     unreadable: AtomicBool,
     store: PathBuf,
@@ -62,6 +66,8 @@ impl Context {
             color: global.color,
             live: global.live,
             interrupted: Arc::default(),
+            verdict_first: global.as_step,
+            is_step: global.as_step,
             unreadable: AtomicBool::new(false),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
             volatile_path: if global.store.is_some() {
@@ -130,13 +136,20 @@ impl Context {
 
     /// Opens the store for writing.
     pub(crate) fn store(&self) -> Result<Store> {
-        let Some(other) = &self.volatile_path else { return Ok(Store::open(&self.store)?) };
-        terminal::note(&clean(&format!(
-            "the store {} is read-only: results go to {} until the next boot",
-            self.store.display(),
-            other.display()
-        )));
-        Ok(Store::open(other)?)
+        if let Some(other) = &self.volatile_path {
+            terminal::note(&clean(&format!(
+                "the store {} is read-only: results go to {} until the next boot",
+                self.store.display(),
+                other.display()
+            )));
+        }
+        match Store::open(self.store_path()) {
+            // As on a disk that is full: the store says later what it could not keep.
+            Err(error) if self.verdict_first && !error.is_of_name() => {
+                Ok(Store::in_place_of(self.store_path(), error)?)
+            }
+            opened => Ok(opened?),
+        }
     }
 
     /// Opens the store read-only.

@@ -47,6 +47,7 @@ fn run_command() -> u8 {
     };
     let mut context = Context::new(&arguments.global);
     context.quiet |= face == Face::Fio;
+    context.verdict_first |= matches!(arguments.command, Command::Check(_) | Command::Accept(_));
     if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
         let what = format!("{command} has no JSON; for runs use: iodyno runs export");
         terminal::print_error_as(face.name(), &Usage(what).into());

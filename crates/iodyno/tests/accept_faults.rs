@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use crate::accept::{MACHINE, TWICE, path, profile, quick, server};
-use crate::common::{World, eventually, says, status, text, worker_of};
+use crate::common::{World, eventually, json, says, status, text, worker_of};
 
 #[test]
 fn a_presigned_url_with_another_document_keeps_this_one() {
@@ -18,6 +18,36 @@ fn a_presigned_url_with_another_document_keeps_this_one() {
     says(&world.run(&["runs", "push"]), 4, "1 left");
     assert_eq!(world.files("store.sqlite.outbox").len(), 2);
     assert_eq!(heard.join().unwrap().len(), 2);
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_hides_no_verdict() {
+    let world = World::new();
+    let shared = world.directory("shared");
+    let (garbage, words) = (world.path("garbage"), "this is no database ".repeat(100));
+    std::fs::write(&garbage, &words).unwrap();
+    let stores = [garbage.clone(), world.directory("folder"), garbage.join("store.sqlite")];
+    for store in &stores {
+        let words = ["--drain-hint", "--push", path(&shared), "--store", path(store)];
+        let output = quick(&world, &words);
+        says(&output, 1, path(store));
+        assert!(text(&output.stdout).contains("link-degraded"), "{}", text(&output.stdout));
+        let check = ["check", "--no-load", "--sysroot", MACHINE, "--store", path(store)];
+        says(&world.run(&check), 1, path(store));
+        // Without a verdict to give, another store is the user's to name.
+        let words = ["run", "--name=j", "--filename=x", "--size=1m", "--store", path(store)];
+        says(&world.run(&words), 2, path(store));
+    }
+    assert_eq!(world.files("shared").len(), stores.len());
+    assert_eq!(std::fs::read_to_string(&garbage).unwrap(), words);
+    // A file: in a directory a kill would leave the scratch file, without a journal of it.
+    let (own, place) = (profile(&world, TWICE), world.path("data"));
+    std::fs::write(&place, vec![7; 1 << 20]).unwrap();
+    let fine = world.run(&["accept", &own, path(&place), "--json", "--store", path(&garbage)]);
+    says(&fine, 0, "is not an iodyno store");
+    let runs = json(&fine.stdout);
+    assert_eq!(runs.as_array().unwrap().len(), 2);
+    assert!(!runs[1]["measurements"].as_array().unwrap().is_empty());
 }
 
 /// Children of a process.
@@ -50,6 +80,26 @@ fn a_killed_acceptance_leaves_no_step_behind() {
             stat.is_empty() || stat.contains(") Z")
         })
     });
+}
+
+#[test]
+fn a_server_without_drives_is_not_accepted() {
+    let world = World::new();
+    let whole = json(&std::fs::read(MACHINE).unwrap());
+    let left = whole.as_object().unwrap().iter().filter(|(path, _)| !path.starts_with("/sys/"));
+    let left = left.filter(|(path, _)| !path.starts_with("/ioctl/"));
+    let left: serde_json::Map<_, _> = left.map(|(a, b)| (a.clone(), b.clone())).collect();
+    let machine = world.path("none.json");
+    std::fs::write(&machine, serde_json::to_vec(&left).unwrap()).unwrap();
+    for profile in ["quick", "check"] {
+        let output = world.run(&["accept", profile, "--drain-hint", "--sysroot", path(&machine)]);
+        status(&output, 4);
+        assert_eq!(text(&output.stdout), "iodyno: no NVMe drive\n");
+    }
+    // The document says it too.
+    let document =
+        json(&world.run(&["accept", "quick", "--json", "--sysroot", path(&machine)]).stdout);
+    assert_eq!(document["verdict"], "UNJUDGED");
 }
 
 #[test]

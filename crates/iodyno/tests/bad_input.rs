@@ -152,10 +152,13 @@ fn a_store_that_cannot_be_used() {
     let garbage = world.path("garbage.sqlite");
     std::fs::write(&garbage, "this is not a database, and long enough to be sure of it".repeat(50))
         .unwrap();
-    says(&check(&garbage), 2, "garbage.sqlite");
+    let kept = std::fs::read(&garbage).unwrap();
+    // The verdict is given all the same, and the results are kept in a file.
+    says(&check(&garbage), 0, "garbage.sqlite is not an iodyno store");
     // A plain file in place of a folder.
     let output = check(&world.path("garbage.sqlite").join("store.sqlite"));
-    status(&output, 2);
+    says(&output, 0, "next: iodyno import iodyno-");
+    assert_eq!(std::fs::read(&garbage).unwrap(), kept);
     let missing = world.command().env("IODYNO_STORE", world.path("none")).arg("show").output();
     status(&missing.unwrap(), 2);
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use iodyno_files::{FileError, Kind};
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -99,6 +100,16 @@ fn immutable(path: &Path) -> Option<PathBuf> {
 }
 
 impl StoreError {
+    /// True if the name itself is wrong: a device, a pipe, a word. That is a mistake in the command,
+    /// unlike a file or a folder that cannot be written.
+    pub fn is_of_name(&self) -> bool {
+        match self {
+            Self::NotAName { .. } => true,
+            Self::File(FileError::NotAFile { kind, .. }) => *kind != Kind::Directory,
+            _ => false,
+        }
+    }
+
     /// True for failures of the file: full, locked, read-only, a failing disk.
     fn is_file_failure(&self) -> bool {
         match self {

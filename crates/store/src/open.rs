@@ -129,6 +129,20 @@ impl Store {
         Ok(store)
     }
 
+    /// Makes a store in memory in place of the one at `path`, which failed with `why`; it has its
+    /// runs, if they can be read.
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub fn in_place_of(path: &Path, why: StoreError) -> Result<Self, StoreError> {
+        let copy = match why {
+            // A reader would wait for the lock as long again.
+            StoreError::Locked { .. } => Self::in_memory(),
+            _ => Self::copy_of(path).or_else(|_| Self::in_memory()),
+        };
+        Ok(Self { locks: Locks::default(), path: path.into(), aside: Some(why), ..copy? })
+    }
+
     fn existing_readonly(path: &Path) -> Result<Self, StoreError> {
         match StoreFile::existing(path)? {
             Some(file) => Self::at(&file, OpenFlags::SQLITE_OPEN_READ_ONLY),

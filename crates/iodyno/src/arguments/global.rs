@@ -27,6 +27,9 @@ pub(crate) struct Global {
     /// Read a machine captured by `iodyno capture` instead of this one
     #[arg(long, global = true, value_name = "CAPTURE")]
     pub(crate) sysroot: Option<PathBuf>,
+    /// Work as a step of `accept`: judge without a store too, and measure nothing without a target
+    #[arg(long, global = true, hide = true)]
+    pub(crate) as_step: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

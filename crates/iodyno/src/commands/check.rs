@@ -102,8 +102,8 @@ fn targets(
     }
     // An NVMe function without a controller counts as a drive, though an unusable one.
     let nothing = host.drives.is_empty() && host.nvme_functions.is_empty();
-    // `--no-load` must not create a file.
-    if !nothing || arguments.no_load || arguments.plan != CHECK {
+    // `--no-load` must not create a file; nor must `accept`, which nobody started here.
+    if !nothing || arguments.no_load || context.is_step || arguments.plan != CHECK {
         return Ok((found, Vec::new()));
     }
     if !context.quiet {

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use iodyno_model::{Assessment, RunRecord, Severity};
 use iodyno_report::text::clean;
 
+use super::is_without_drive;
+
 /// Maximum length of a reason that schedulers show, characters; longer ones are cut.
 const MAX_CHARS: usize = 160;
 
@@ -45,6 +47,9 @@ pub(super) fn hint(
         }
         (None, None, 3) if cut_short => format!("{profile} did not finish in time"),
         (None, _, 3) => format!("{profile} did not complete"),
+        (None, _, 4) if runs.iter().any(|(record, _)| is_without_drive(record)) => {
+            "no NVMe drive".into()
+        }
         (None, _, 4) => format!("{profile}: some results not judged"),
         (None, ..) => format!("{profile} could not be run"),
     };

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Accepted, Assessment, RunRecord, rfc3339};
+use iodyno_model::{Accepted, Assessment, Host, RunRecord, rfc3339};
 use iodyno_report::document::read::read_runs;
 use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 
@@ -48,6 +48,8 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     refuse(context, arguments, &profile)?;
     let table = arguments.push_parquet.then(parquet_format).transpose()?;
     let claims = context.claims(&arguments.sheets)?;
+    // Steps would only say that they cannot be started.
+    context.source()?;
     end_on_signals(&context.interrupted)?;
     if let Some(at_ns) = arguments.start_at {
         wait_for(context, at_ns);
@@ -93,6 +95,13 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     let last = if status == 0 { failed.pop() } else { None };
     failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::print_error);
     last.map_or(Ok(status), Err)
+}
+
+/// True if a machine has no NVMe drive, not even an unusable one, and nothing else was judged: the
+/// drives of this server may be gone.
+fn is_without_drive(record: &RunRecord) -> bool {
+    let has_none = |host: &Host| host.drives.is_empty() && host.nvme_functions.is_empty();
+    record.run.targets.is_empty() && record.host().is_some_and(has_none)
 }
 
 /// The Parquet export format.
@@ -200,6 +209,12 @@ impl Steps {
             };
             if let Some(mut record) = step_record(context, &name, &ended.printed) {
                 record.run.accepted = Some(accepted);
+                if arguments.targets.is_empty() && is_without_drive(&record) {
+                    all.status = worse_status(all.status, 4);
+                    if !context.quiet {
+                        terminal::note("No NVMe drive, so no drive was judged: name the targets.");
+                    }
+                }
                 let assessment = rejudge(&record, claims);
                 all.runs.push((record, assessment));
             }

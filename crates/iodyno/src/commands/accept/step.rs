@@ -34,7 +34,7 @@ pub(super) struct StepResult {
 /// The process cannot be started.
 pub(super) fn run_step(context: &Context, words: &[String], until: Instant) -> Result<StepResult> {
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("iodyno").args(words).arg("--json").args(context.global_args());
+    command.arg0("iodyno").args(words).args(["--json", "--as-step"]).args(context.global_args());
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     // A step without its acceptance would go on writing, and nobody would read its document.
     end_with_us(&mut command);
