@@ -54,7 +54,7 @@ fn measurement(name: &str, clones: &[(Vec<u64>, Vec<u64>)], seconds: u64) -> Mea
     let account = JobStats {
         elapsed_ns: seconds * 1_000_000_000,
         counted_ns: seconds * 1_000_000_000,
-        cpu: CpuUse { user: 0.25, system: 0.5, busiest_thread: 0.75 },
+        cpu: CpuUse { user: 0.25, system: 0.5, busiest_thread: 0.75, waited: None },
         ..JobStats::default()
     };
     let parts = clones.iter().enumerate().map(|(n, (reads, writes))| Part {

@@ -146,8 +146,12 @@ fn a_cpuset_counts_where_its_cpus_are_full() {
         effect(
             &bench.measurement(0, |of| {
                 of.conditions.threads = Some(threads);
-                of.cpu =
-                    Some(iodyno_model::CpuUse { user: used, system: 0.0, busiest_thread: 0.5 });
+                of.cpu = Some(iodyno_model::CpuUse {
+                    user: used,
+                    system: 0.0,
+                    busiest_thread: 0.5,
+                    waited: None,
+                });
             }),
             0,
         )

@@ -207,7 +207,10 @@ impl LoadGenerator for SimulatedGenerator {
             self.worked_ns.insert(job.target(), stream.worked_ns);
         }
         let reports = streams.into_iter().map(|stream| stream.report).collect();
-        Ok(PhaseReport { jobs: reports, cpu: CpuUse { user: 0.1, system: 0.2, busiest_thread } })
+        Ok(PhaseReport {
+            jobs: reports,
+            cpu: CpuUse { user: 0.1, system: 0.2, busiest_thread, waited: None },
+        })
     }
 
     fn rest(&mut self, _ns: u64) {

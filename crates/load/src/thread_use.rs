@@ -15,6 +15,8 @@ pub struct Usage {
     pub user_ns: u64,
     /// System CPU time, ns.
     pub system_ns: u64,
+    /// Time ready to run without a CPU, ns; `None`: not known.
+    pub waited_ns: Option<u64>,
     /// Context switches.
     pub switches: u64,
     /// Page faults that waited for a device.
@@ -55,6 +57,10 @@ impl Usage {
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            waited_ns: match (self.waited_ns, earlier.waited_ns) {
+                (Some(now), Some(before)) => Some(now.saturating_sub(before)),
+                _ => None,
+            },
             switches: self.switches.saturating_sub(earlier.switches),
             major_faults: self.major_faults.saturating_sub(earlier.major_faults),
             minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
@@ -66,6 +72,11 @@ impl Usage {
         Self {
             user_ns: self.user_ns + other.user_ns,
             system_ns: self.system_ns + other.system_ns,
+            waited_ns: match (self.waited_ns, other.waited_ns) {
+                (Some(one), Some(other)) => Some(one + other),
+                (Some(known), None) | (None, Some(known)) => Some(known),
+                (None, None) => None,
+            },
             switches: self.switches + other.switches,
             major_faults: self.major_faults + other.major_faults,
             minor_faults: self.minor_faults + other.minor_faults,

@@ -143,4 +143,8 @@ pub struct CpuUse {
     #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub busiest_thread: f64,
+    /// Share of the run time for which a submitting thread was ready to run and had no CPU, of the one
+    /// that waited longest, 0..1; null: not known.
+    #[serde(default)]
+    pub waited: Option<f64>,
 }

@@ -81,6 +81,7 @@ fn sum_stats(clones: Vec<&JobStats>) -> JobStats {
             user: cpu.user + clone.cpu.user * share,
             system: cpu.system + clone.cpu.system * share,
             busiest_thread: cpu.busiest_thread.max(clone.cpu.busiest_thread * share),
+            waited: None,
         }
     });
     all

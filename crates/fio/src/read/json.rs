@@ -349,7 +349,12 @@ fn wall_time(
 fn cpu(job: &Value, threads: f64) -> Option<CpuUse> {
     let share = |name: &str| Some(float(job, name)? / 100.0);
     let (user, system) = (share("usr_cpu")?, share("sys_cpu")?);
-    Some(CpuUse { user: user * threads, system: system * threads, busiest_thread: user + system })
+    Some(CpuUse {
+        user: user * threads,
+        system: system * threads,
+        busiest_thread: user + system,
+        waited: None,
+    })
 }
 
 fn account(job: &Value, total: &[DirectionResult]) -> JobStats {

@@ -301,7 +301,7 @@ fn account(fields: &[&str], runtime_ns: u64) -> Option<JobStats> {
     Some(JobStats {
         elapsed_ns: runtime_ns,
         counted_ns: runtime_ns,
-        cpu: CpuUse { user, system, busiest_thread: user + system },
+        cpu: CpuUse { user, system, busiest_thread: user + system, waited: None },
         switches: count(2),
         major_faults: count(3),
         minor_faults: count(4),

@@ -2,7 +2,7 @@
 
 use iodyno_model::{Experiment, format_duration_ns};
 
-use super::bottlenecks::{BUSY, cpu_share};
+use super::bottlenecks::{BUSY, cpu_share, waited_for_cpu};
 use super::case_context::CaseContext;
 use super::suspect::{Limiter, Suspect};
 use crate::ceiling::queue_slots;
@@ -36,12 +36,17 @@ impl CaseContext<'_, '_> {
         }
         // A thread without CPU time left sees completions late.
         let is_busy = cpu_share(self.case.host(), of).is_none_or(|cpu| cpu.share() >= BUSY);
-        if at.idle < IDLE || is_busy || is_paced(of) {
+        let waited = waited_for_cpu(self.case.host(), of);
+        if at.idle < IDLE || is_busy || waited.is_some() || is_paced(of) {
             return None;
         }
+        let unknown = match of.cpu.and_then(|cpu| cpu.waited) {
+            Some(_) => "",
+            None => "; if its threads waited for a CPU is not known",
+        };
         let why = format!(
             "of its {} an I/O is {} in driver and device, {} in the block layer's queue and {} \
-             outside of both, while the device has nothing to do for {} of the time",
+             outside of both, while the device has nothing to do for {} of the time{unknown}",
             text(at.whole),
             text(at.device),
             text(at.queue),

@@ -14,6 +14,8 @@ use crate::outstanding::{STILL_GROWING, job_depth, syncing, waits_in_no_queue};
 
 /// A submitting thread below this share of a CPU waits for the device, not for the CPU.
 pub(super) const BUSY: f64 = 0.80;
+/// A thread that is ready and has no CPU for this share of the time is kept from submitting.
+const WAITED: f64 = 0.2;
 /// A submitting thread at this share of a CPU is saturated.
 pub(crate) const SATURATED: f64 = 0.95;
 /// A depth is reached from this share on: with a mean latency from submission on, Little's law is
@@ -73,6 +75,15 @@ pub(crate) fn cpu_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShar
         }
         _ => Some(CpuShare::Busiest(cpu.busiest_thread)),
     }
+}
+
+/// Returns the share of the time for which a submitting thread waited for a CPU that other processes
+/// used, if it had hardly any time besides; `None`: it had, or that is not known. Threads that
+/// outnumber their CPUs wait for each other.
+pub(super) fn waited_for_cpu(host: Option<&Host>, of: &Measurement) -> Option<f64> {
+    let CpuShare::Busiest(used) = cpu_share(host, of)? else { return None };
+    let waited = of.cpu?.waited?;
+    (waited >= WAITED && used + waited >= BUSY).then_some(waited)
 }
 
 /// Returns true if the submitting threads were saturated; `None`: not known. At depth 1 CPU time is

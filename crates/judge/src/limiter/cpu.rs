@@ -2,11 +2,12 @@
 
 use iodyno_model::{Experiment, Metric};
 
-use super::bottlenecks::{BUSY, cpu_share, saturated};
+use super::bottlenecks::{BUSY, cpu_share, saturated, waited_for_cpu};
 use super::case::{Case, figure};
 use super::case_context::CaseContext;
 use super::contrast::{Change, Effect, PASSTHROUGH};
 use super::suspect::{Limiter, Suspect};
+use crate::figures::percent;
 
 /// Up to this rate CPU time is no limit: one thread submits three times as many, I/Os per second.
 const IDLE_CPU_IOPS: f64 = 40_000.0;
@@ -19,6 +20,13 @@ impl<'a> CaseContext<'a, '_> {
     pub(super) fn cpu(&self) -> Option<Suspect> {
         let case = self.case;
         let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
+        if let Some(waited) = waited_for_cpu(case.host(), case.of_run()) {
+            let share = percent(waited);
+            let why = format!(
+                "a submitting thread waited for a CPU {share} of the time: other processes use it"
+            );
+            return Some(Suspect::confirmed(Limiter::Cpu, why));
+        }
         let (deeper, jobs) = (self.deeper(), self.more_jobs());
         let share = cpu_share(case.host(), case.of_run());
         if let Some(share) = share.filter(|share| share.share() < BUSY) {

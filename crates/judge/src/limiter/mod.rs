@@ -28,6 +28,8 @@ mod shared;
 mod suspect;
 
 #[cfg(test)]
+mod cpu_tests;
+#[cfg(test)]
 mod experiment_tests;
 #[cfg(test)]
 mod repetition_tests;

@@ -4,6 +4,7 @@ use iodyno_model::{Experiment, FillOrder};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::bottlenecks::waited_for_cpu;
 use super::case::{Case, figure};
 use super::io_times::IoTimes;
 use crate::control_group::cgroup_effect;
@@ -228,6 +229,10 @@ impl Limiter {
             Self::Contract => {
                 "Nothing in this machine: order more for the volume, or a larger instance where that \
                  is the limit (iodyno rules volume-limit)."
+            }
+            Self::Cpu if waited_for_cpu(case.host(), case.of_run()).is_some() => {
+                "Stop the other processes on its CPUs, or give it CPUs of its own (cpus_allowed), then \
+                 measure again."
             }
             Self::OtherUsers => "Stop the other users, then measure again.",
             Self::Link => {

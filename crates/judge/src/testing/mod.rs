@@ -367,7 +367,7 @@ fn measurement(step: &str, targets: &[String], phase: u32) -> Measurement {
             precision_asked: Some(0.01),
             ..Conditions::default()
         },
-        cpu: Some(CpuUse { user: 0.2, system: 0.3, busiest_thread: 0.5 }),
+        cpu: Some(CpuUse { user: 0.2, system: 0.3, busiest_thread: 0.5, waited: None }),
         end: EndReason::Precision,
         ..Measurement::unknown(step)
     }

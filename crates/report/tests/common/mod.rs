@@ -130,7 +130,7 @@ fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measu
                 .collect(),
             ..Conditions::default()
         },
-        cpu: Some(CpuUse { user: 0.2, system: 0.5, busiest_thread: 0.7 }),
+        cpu: Some(CpuUse { user: 0.2, system: 0.5, busiest_thread: 0.7, waited: None }),
         end: EndReason::Precision,
         before: Some(0),
         after: Some(0),

@@ -211,9 +211,14 @@ impl Job {
     /// CPU time of all threads, from the mean that fio prints and the number of threads in the
     /// head.
     fn cpu(&self, threads: Option<u32>) -> Option<CpuUse> {
-        let CpuUse { user, system, busiest_thread } = self.cpu?.usage;
+        let CpuUse { user, system, busiest_thread, .. } = self.cpu?.usage;
         let threads = f64::from(threads?.max(1));
-        Some(CpuUse { user: user * threads, system: system * threads, busiest_thread })
+        Some(CpuUse {
+            user: user * threads,
+            system: system * threads,
+            busiest_thread,
+            waited: None,
+        })
     }
 
     /// `None` if the text has nothing of it.
@@ -279,7 +284,7 @@ impl Cpu {
         let number = |key| numbers(field(text, key)?).first().copied();
         let (user, system) = (percent("usr=")?, percent("sys=")?);
         Some(Self {
-            usage: CpuUse { user, system, busiest_thread: user + system },
+            usage: CpuUse { user, system, busiest_thread: user + system, waited: None },
             switches: number("ctx=").unwrap_or(0),
             major_faults: number("majf=").unwrap_or(0),
             minor_faults: number("minf=").unwrap_or(0),
