@@ -193,7 +193,7 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
         or_unknown("job", named(&of.name)),
         or_unknown("target", named(&of.targets.join(" "))),
         or_unknown("generator", named(&of.source)),
-        or_unknown("ioengine", free_options.remove("ioengine")),
+        or_unknown("ioengine", free_options.remove("ioengine").or(of.workload.ioengine.clone())),
         or_unknown("direct", free_options.remove("direct")),
         or_ignored("size", free_options.remove("size")),
         or_unknown("iodepth", number(of.workload.iodepth.filter(|_| !is_replay))),

@@ -1,6 +1,8 @@
 //! Input and result of an explanation.
 
-use iodyno_model::{Estimate, Experiment, Purpose, Reason, RunRecord, Validity, WrittenState};
+use iodyno_model::{
+    Estimate, Experiment, Purpose, Reason, RunRecord, Validity, WrittenState, distinct,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -185,6 +187,10 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     let mut contrasts: Vec<Contrast<'a>> =
         others.iter().filter_map(|other| Contrast::of(&case, other)).collect();
     contrasts.retain(|contrast| !is_of_another_empty_drive(&case, contrast));
+    if is_paced(case.of_run()) {
+        // Twice the jobs run at twice the pace: that says nothing about a limit.
+        contrasts.retain(|of| !matches!(of.change, Change::Depth(..) | Change::Jobs(..)));
+    }
     let ceilings = ceilings(&case, &others, evidence.claims);
     let context = CaseContext {
         case: &case,
@@ -268,7 +274,8 @@ fn decide(context: &CaseContext<'_, '_>, suspects: &[Suspect], evidence: &Eviden
     let is_possible = |experiment: Experiment| evidence.possible.contains(&experiment);
     // These are cheap, and everything else builds on them.
     let basics = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
-    if let Some(basic) = basics.into_iter().find(|basic| is_possible(*basic)) {
+    let is_paced = is_paced(context.case.of_run());
+    if let Some(basic) = basics.into_iter().find(|basic| !is_paced && is_possible(*basic)) {
         return Answer::Experiment(basic);
     }
     // At least A, B and A again: one of each may be noise.
@@ -324,7 +331,7 @@ fn decide(context: &CaseContext<'_, '_>, suspects: &[Suspect], evidence: &Eviden
         _ if !again.is_empty() => Answer::Repetition(again),
         several => Answer::Undecided {
             between: several.iter().map(|(limiter, _)| *limiter).collect(),
-            experiments: several.iter().map(|(_, experiment)| *experiment).collect(),
+            experiments: distinct(several.iter().map(|(_, experiment)| *experiment)),
         },
     }
 }

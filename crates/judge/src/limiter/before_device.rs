@@ -15,6 +15,11 @@ const IDLE: f64 = 0.2;
 const MOST: f64 = 0.5;
 
 impl CaseContext<'_, '_> {
+    /// Returns true if the queue of its device holds fewer requests than it may have outstanding.
+    pub(super) fn queue_is_short(&self) -> bool {
+        queue_slots(self.case).zip(self.case.outstanding()).is_some_and(|(a, b)| a < b)
+    }
+
     /// Suspects the host if the device is idle while I/Os wait. A device that is never idle may
     /// also have a queue before it, which is then its own doing, unless the queue is too short for
     /// the depth asked for, so that the device never gets it.
@@ -30,8 +35,7 @@ impl CaseContext<'_, '_> {
             );
             return Some(Suspect::cleared(Limiter::BeforeDevice, why));
         }
-        let outstanding = self.case.outstanding();
-        if at.in_queue() && queue_slots(self.case).zip(outstanding).is_some_and(|(a, b)| a < b) {
+        if at.in_queue() && self.queue_is_short() {
             return Some(Suspect::open(Limiter::BeforeDevice, Experiment::LongerQueue));
         }
         // A thread without CPU time left sees completions late.

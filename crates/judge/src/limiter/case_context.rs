@@ -81,6 +81,16 @@ impl<'a> CaseContext<'a, '_> {
                 Standing::Cleared(_) => true,
             });
         }
+        if self.queue_is_short() {
+            // More I/Os would wait before the queue.
+            for suspect in &mut suspects {
+                if let Standing::Open(next) = &mut suspect.standing
+                    && matches!(next, Experiment::TwiceTheDepth | Experiment::TwiceTheJobs)
+                {
+                    *next = Experiment::LongerQueue;
+                }
+            }
+        }
         suspects
     }
 

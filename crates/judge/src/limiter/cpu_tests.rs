@@ -1,10 +1,11 @@
-//! Tests of waiting for a CPU: it looks like a limit before the device.
+//! Tests of what looks like another limit: waiting for a CPU, a pace, a short queue.
 
-use iodyno_model::BlockTimes;
+use iodyno_model::{BlockTimes, Experiment};
 
-use super::tests::of_first;
+use super::suspect::Standing;
+use super::tests::{and, of_first};
 use super::*;
-use crate::testing::Bench;
+use crate::testing::{Bench, claims, known, scale};
 
 #[test]
 fn a_thread_that_waits_for_a_cpu_is_not_held_back_before_the_device() {
@@ -38,4 +39,52 @@ fn a_thread_that_waits_for_a_cpu_is_not_held_back_before_the_device() {
     let (limiter, sentence) = looked(0.35, None);
     assert_eq!(limiter, Limiter::BeforeDevice);
     assert!(sentence.contains("waited for a CPU is not known"), "{sentence}");
+}
+
+#[test]
+fn a_short_queue_is_made_longer_before_more_is_asked_of_it() {
+    let asked = |nr_requests: u32| {
+        let bench = Bench::new(1).measured().measurement(1, |of| {
+            scale(of, 0.1);
+            (of.workload.iodepth, of.workload.numjobs) = (Some(16), Some(1));
+            (of.conditions.depth_asked, of.conditions.threads) = (Some(16), Some(1));
+        });
+        let bench = bench.host(|host| {
+            host.blocks[0].queue.nr_requests = known(nr_requests);
+            host.blocks[0].queue.hardware_queues = known(1);
+        });
+        let (record, claims) = (bench.record(), claims());
+        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
+        let suspects = explain(&evidence, (0, 1)).unwrap().suspects;
+        let next = suspects.into_iter().filter_map(|one| match one.standing {
+            Standing::Open(next) => Some(next),
+            _ => None,
+        });
+        next.collect::<Vec<_>>()
+    };
+    let more = [Experiment::TwiceTheDepth, Experiment::TwiceTheJobs];
+    let (short, long) = (asked(4), asked(1023));
+    assert!(short.contains(&Experiment::LongerQueue), "{short:?}");
+    assert!(!short.iter().any(|next| more.contains(next)), "{short:?}");
+    assert!(long.iter().any(|next| more.contains(next)), "{long:?}");
+}
+
+#[test]
+fn twice_the_jobs_of_a_paced_job_are_no_contrast() {
+    let contrasts = |paced: bool| {
+        let bench = Bench::new(1).measured().measurement(0, |of| {
+            scale(of, 0.3);
+            if paced {
+                of.workload.options.insert("rate_iops".into(), "1000".into());
+            }
+        });
+        let record = and(bench.record(), |of| {
+            of.workload.numjobs = of.workload.numjobs.map(|jobs| 2 * jobs);
+            scale(of, 2.0);
+        });
+        let claims = claims();
+        let evidence = Evidence { records: &[&record], claims: &claims, possible: &[], repeats: 0 };
+        explain(&evidence, (0, 0)).unwrap().contrasts.len()
+    };
+    assert_eq!((contrasts(false), contrasts(true)), (1, 0));
 }

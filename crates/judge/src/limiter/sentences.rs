@@ -96,15 +96,16 @@ pub(super) fn advice(
                                   table row of its own, or measure again what is known."
             .into(),
         Answer::Undecided { experiments, .. } => {
+            if context.keeps_pace() {
+                return "Measure it without its pace (rate, rate_iops, thinktime, flow, latency_target)."
+                    .into();
+            }
             if !unclear(context).is_empty() {
                 let longer = longer(context.case);
                 return format!("Measure again while the machine is quiet, or for longer{longer}.");
             }
             let what: Vec<&str> = experiments.iter().map(|experiment| experiment.what()).collect();
-            if what.is_empty() && context.keeps_pace() {
-                "Measure it without its pace (rate, rate_iops, thinktime, flow, latency_target)."
-                    .into()
-            } else if what.is_empty() {
+            if what.is_empty() {
                 String::new()
             } else {
                 format!("To decide it, {}.", what.join("; "))

@@ -92,7 +92,7 @@ fn short(
         let share = bytes as f64 / issued as f64;
         if share < worst.as_ref().map_or(REACHED, |(worst, _)| *worst) {
             let why = format!(
-                "{} were {verb}, and {devices} counted {} of them ({})",
+                "{} were {verb}, and {devices} counted only {} in all, others' included ({})",
                 Bytes(issued).decimal(),
                 Bytes(bytes).decimal(),
                 percent(share)
@@ -208,7 +208,10 @@ mod tests {
         assert_eq!(reserves(&RULE, &some, 0).unwrap().validity, Validity::Qualified);
         let most = reserves(&RULE, &measured(&bench(3_000_000, |_| ())), 0).unwrap();
         assert_eq!(most.validity, Validity::Invalid);
-        assert!(most.why.contains("30 GB were read, and nvme0n1 counted 3 MB"), "{most:?}");
+        assert!(
+            most.why.contains("30 GB were read, and nvme0n1 counted only 3 MB in all"),
+            "{most:?}"
+        );
     }
 
     #[test]

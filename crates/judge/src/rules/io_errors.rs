@@ -23,10 +23,10 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         if errors == 0 {
             continue;
         }
-        let issued: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
+        let completed: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
         let mut evidence = vec![
             Evidence::new("failed", errors.to_string()),
-            Evidence::new("issued", issued.to_string()),
+            Evidence::new("completed", completed.to_string()),
         ];
         let failed = of.conditions.shortfalls.iter();
         let failed = failed.filter(|one| matches!(one, Caveat::IosFailed { .. }));

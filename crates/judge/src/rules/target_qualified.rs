@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     affected_by,
     what: "the target is not just a drive",
     why: "A layer above the drive answers I/O itself or changes it.",
-    next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
+    next: "Measure a directory on a plain file system, or the drive below: sudo iodyno check DRIVE",
 });
 
 /// Without /sys it is not known if a drive is below.
