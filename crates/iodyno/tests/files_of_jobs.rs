@@ -32,6 +32,22 @@ fn unlink_removes_files_when_their_last_job_is_done() {
     assert_eq!(world.files("data"), ["kept"]);
 }
 
+#[test]
+fn a_file_is_laid_out_with_the_contents_of_its_job() {
+    let world = World::new();
+    let data = world.directory("data");
+    let jobs = format!(
+        "[global]\ndirectory={}\nfilename=f\nsize=64k\nbs=4k\n\
+         [reads]\nrw=read\nbuffer_pattern=0x0102\n",
+        data.display()
+    );
+    status(&run(&world, &jobs, &[]), 0);
+    assert_eq!(fs::read(data.join("f")).unwrap(), [1, 2].repeat(32 << 10));
+    // It is known as a file of iodyno's own, whatever it holds.
+    let more = jobs.replace("rw=read", "rw=write").replace("size=64k", "size=128k");
+    status(&run(&world, &more, &[]), 0);
+}
+
 /// A folder in memory, removed with its content.
 fn in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()

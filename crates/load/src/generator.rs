@@ -6,7 +6,7 @@ use iodyno_job::{Job, Room, Unfit};
 use iodyno_model::{
     Cause, Caveat, CpuUse, Failure, JobStats, PerDirection, PriorityLatencies, SplitLatency,
 };
-use iodyno_target::{Access, ReadClearance};
+use iodyno_target::{Access, FillBuffer, ReadClearance};
 use thiserror::Error;
 
 use crate::{Flow, Interval, ProbeSample};
@@ -62,6 +62,12 @@ pub trait LoadGenerator {
     /// True if it writes the zones of a zoned device in a valid order by itself.
     fn writes_zones(&self, _job: &Job) -> bool {
         false
+    }
+
+    /// Returns what fills buffers as `job` fills those of its writes, for a file of `size_bytes` that
+    /// is laid out for it; `None`: with random data.
+    fn contents(&self, _job: &Job, _size_bytes: u64) -> Option<Box<FillBuffer>> {
+        None
     }
 
     /// Runs `jobs` at the same time until the observer stops them or their run times are over, and

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use iodyno_job::{Job, Region, Room, Stream, Unfit};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
-use iodyno_target::ReadClearance;
+use iodyno_target::{FillBuffer, ReadClearance};
 
 use crate::commands::{CommandPolicy, run_postrun, run_prerun};
-use crate::contents::Filler;
+use crate::contents::{Filler, mix};
 use crate::engine_choice::EngineChoices;
 use crate::flow::Flows;
 use crate::in_flight::InFlight;
@@ -79,6 +79,22 @@ impl LoadGenerator for NativeGenerator {
         check_memory([job], memory_bytes())?;
         let stream = Stream::new(job, rooms, 0, 0)?;
         Ok(check_one_block_per_file(job, &stream)?)
+    }
+
+    fn contents(&self, job: &Job, size_bytes: u64) -> Option<Box<FillBuffer>> {
+        let contents = &job.contents;
+        let is_random = !contents.zero_buffers
+            && contents.buffer_pattern.is_empty()
+            && contents.buffer_compress_percentage.unwrap_or(0) == 0
+            && contents.dedupe_percentage == 0;
+        let sizes = &job.pattern.bs.write;
+        let blocks = size_bytes / sizes.smallest().max(1);
+        let seed = mix(job.pattern.randseed, RandomState::new().build_hasher().finish());
+        let mut filler = Filler::new(contents, true, blocks, seed);
+        let block = usize::try_from(sizes.largest()).unwrap_or(usize::MAX).max(1);
+        let fill =
+            move |bytes: &mut [u8]| bytes.chunks_mut(block).for_each(|one| filler.prepare(one));
+        (!is_random).then(|| Box::new(fill) as Box<FillBuffer>)
     }
 
     fn run(

@@ -273,6 +273,27 @@ fn a_job_that_does_not_give_up_goes_on_although_all_fails() {
 }
 
 #[test]
+fn files_are_laid_out_with_what_their_job_would_write() {
+    let native = NativeGenerator::new();
+    let filled = |option: &str, value: &str| {
+        let mut job = Job::default();
+        iodyno_job::apply(&mut job, option, value).unwrap();
+        let mut bytes = vec![7; 1 << 16];
+        native.contents(&job, 1 << 20).map(|mut fill| {
+            fill(&mut bytes);
+            bytes
+        })
+    };
+    assert_eq!(filled("refill_buffers", "1"), None);
+    assert_eq!(filled("zero_buffers", "1"), Some(vec![0; 1 << 16]));
+    assert_eq!(filled("buffer_pattern", "0x0102"), Some([1, 2].repeat(1 << 15)));
+    let half = filled("buffer_compress_percentage", "50").unwrap();
+    assert!(half.chunks(512).all(|chunk| chunk[256..] == [0; 256] && chunk[..256] != [0; 256]));
+    let same = filled("dedupe_percentage", "100").unwrap();
+    assert!(same.chunks(4096).all(|block| block == &same[..4096]));
+}
+
+#[test]
 fn jobs_beyond_limits_are_refused_with_the_limit() {
     let file = TestFile::new();
     let target = file.clear();

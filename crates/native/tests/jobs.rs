@@ -36,7 +36,7 @@ impl Place {
         // Files need no facts of the host.
         let (host, permission) = (Host::default(), Permission::default());
         let surveyed = survey(vec![plan], &host, &permission).unwrap().remove(0);
-        let file = surveyed.lay_out(&host, &permission, go_on).unwrap();
+        let file = surveyed.lay_out(&host, &permission, None, go_on).unwrap();
         Self { _directory: directory, file }
     }
 }

@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use crate::TargetError;
 use crate::random::{Random, unguessable};
+use crate::{FillBuffer, TargetError};
 
 /// Alignment for direct I/O, bytes.
 const ALIGN_BYTES: usize = 64 << 10;
@@ -37,8 +37,22 @@ impl Chunk {
     /// # Panics
     /// `length` exceeds the size it was made for.
     pub(crate) fn write(&mut self, to: impl AsFd, length: usize, offset: u64) -> Result<(), Errno> {
+        self.write_with(None, to, length, offset)
+    }
+
+    /// As [`Self::write`], with bytes of `contents` if given.
+    pub(crate) fn write_with(
+        &mut self,
+        contents: Option<&mut FillBuffer>,
+        to: impl AsFd,
+        length: usize,
+        offset: u64,
+    ) -> Result<(), Errno> {
         let bytes = &mut self.space[self.start..self.start + length];
-        self.random.fill(bytes);
+        match contents {
+            Some(fill) => fill(bytes),
+            None => self.random.fill(bytes),
+        }
         let mut done = 0;
         while done < length {
             let (rest, at) = (&bytes[done..], offset + done as u64);

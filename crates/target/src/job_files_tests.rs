@@ -18,7 +18,7 @@ fn lay_out(
     permission: &Permission,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<LaidOut, TargetError> {
-    survey(vec![plan.clone()], host, permission)?.remove(0).lay_out(host, permission, watcher)
+    survey(vec![plan.clone()], host, permission)?.remove(0).lay_out(host, permission, None, watcher)
 }
 
 fn go_on(_: u64) -> ControlFlow<()> {
@@ -409,7 +409,7 @@ fn all_files_are_checked_before_one_is_touched() {
     let twice = [dir.path().join("new"), dir.path().join("./new")];
     let plans = twice.map(|path| plan(path, Fill::Truncate, true)).to_vec();
     let surveyed = survey(plans, &host(Vec::new()), &named).unwrap();
-    let lay_out = |one: Surveyed| one.lay_out(&host(Vec::new()), &named, &mut go_on).unwrap();
+    let lay_out = |one: Surveyed| one.lay_out(&host(Vec::new()), &named, None, &mut go_on).unwrap();
     let laid: Vec<_> = surveyed.into_iter().map(lay_out).collect();
     assert_eq!(laid[0].identity(), laid[1].identity());
 }

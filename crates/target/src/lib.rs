@@ -83,8 +83,8 @@ pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use iodyno_files::{FileIdentity, Removed};
 pub use job_files::{
-    EntryKind, FileEntry, FilePlan, Fill, LaidOut, Lookup, Surveyed, entry_to_make, is_laid_out,
-    survey,
+    EntryKind, FileEntry, FilePlan, Fill, FillBuffer, LaidOut, Lookup, Surveyed, entry_to_make,
+    is_laid_out, survey,
 };
 pub use lend::lend;
 pub use open_how::{OpenHow, SyncMode};

@@ -74,7 +74,10 @@ fn file_cleared(path: &Path, permission: &Permission) -> Result<(), TargetError>
         keeps: false,
     };
     let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-    survey(vec![plan], &live(), permission)?.remove(0).lay_out(&live(), permission, go_on).map(drop)
+    survey(vec![plan], &live(), permission)?
+        .remove(0)
+        .lay_out(&live(), permission, None, go_on)
+        .map(drop)
 }
 
 fn named(path: &Path) -> Permission {

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use iodyno_model::Host;
 use iodyno_target::{
-    Access, FilePlan, LaidOut, Permission, ReadClearance, Surveyed, Target, WriteClearance,
-    resolve_even_in_memory,
+    Access, FilePlan, FillBuffer, LaidOut, Permission, ReadClearance, Surveyed, Target,
+    WriteClearance, resolve_even_in_memory,
 };
 
 use super::prepared::PreparedTarget;
@@ -86,10 +86,11 @@ pub(super) fn lay_out(
     name: &str,
     surveyed: Surveyed,
     permission: &Permission,
+    contents: Option<&mut FillBuffer>,
 ) -> Result<ClearedTarget, CampaignError> {
     let FilePlan { path, size_bytes, .. } = surveyed.plan().clone();
     let begun = Instant::now();
-    let laid_out = surveyed.lay_out(host, permission, &mut |written_bytes| {
+    let laid_out = surveyed.lay_out(host, permission, contents, &mut |written_bytes| {
         tools.watcher.event(&Event::Scratch {
             directory: name,
             written_bytes,

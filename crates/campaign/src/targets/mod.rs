@@ -76,10 +76,16 @@ impl Targets {
         let (mut targets, files) =
             Self::checked(tools, host, script, permission, all_words, first)?;
         for (name, wanted, surveyed) in files {
-            let held = lay_out(tools, host, &name, surveyed, permission).inspect_err(|_| {
-                // Nothing will run. The error that led here is reported; one of this would hide it.
-                let _ = targets.unlink_all();
-            })?;
+            // As in fio, the first job that uses it decides what it holds.
+            let job = jobs(script).find(|one| one.job.files.paths.contains(&name));
+            let mut contents =
+                job.and_then(|one| tools.generator.contents(&one.job, wanted.size_bytes));
+            let contents = contents.as_deref_mut();
+            let held =
+                lay_out(tools, host, &name, surveyed, permission, contents).inspect_err(|_| {
+                    // Nothing will run. The error that led here is reported; one of this would hide it.
+                    let _ = targets.unlink_all();
+                })?;
             if let (ClearedTarget::File(_, laid_out), true) = (&held, wanted.of_names) {
                 let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
                 let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::chunk::Chunk;
 use crate::job_files::{FilePlan, Fill};
-use crate::{OpenHow, TargetError, WriteClearance};
+use crate::{FillBuffer, OpenHow, TargetError, WriteClearance};
 
 /// Write size, bytes.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -19,6 +19,7 @@ pub(super) fn fill(
     plan: &FilePlan,
     from: u64,
     name: &str,
+    contents: Option<&mut FillBuffer>,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<u64, TargetError> {
     let size = plan.size_bytes;
@@ -39,17 +40,19 @@ pub(super) fn fill(
             // Contiguous if possible. The size grows with the data written, so that an unfinished
             // file is too small for the next job, and is laid out again.
             allocate(FallocateFlags::KEEP_SIZE)?;
-            write_all(write, from, size, name, watcher).map(|()| size.saturating_sub(from))
+            write_all(write, from, size, name, contents, watcher)
+                .map(|()| size.saturating_sub(from))
         }
     }
 }
 
-/// Writes random data from offset `from` to `size_bytes`, and syncs it.
+/// Writes `contents`, or random data, from offset `from` to `size_bytes`, and syncs it.
 fn write_all(
     write: &WriteClearance,
     from: u64,
     size_bytes: u64,
     name: &str,
+    mut contents: Option<&mut FillBuffer>,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), TargetError> {
     let mut chunk = Chunk::new(CHUNK_BYTES)?;
@@ -67,7 +70,7 @@ fn write_all(
         let left_bytes = size_bytes - written;
         let length = (CHUNK_BYTES as u64).min(left_bytes.next_multiple_of(block));
         chunk
-            .write(&file, length as usize, written)
+            .write_with(contents.as_deref_mut(), &file, length as usize, written)
             .map_err(|errno| failed(name, "write it", errno, left_bytes))?;
         written += length;
     }

@@ -50,10 +50,14 @@ pub enum Fill {
     AllocateKeepingSize,
     /// Sets its size without allocating space (`fallocate=truncate`).
     Truncate,
-    /// Writes it in full with incompressible data that never repeats, and syncs.
+    /// Writes it in full, with incompressible data that never repeats unless other contents are
+    /// given, and syncs.
     #[default]
     Written,
 }
+
+/// Fills a buffer with contents of its own, the next ones at each call.
+pub type FillBuffer = dyn FnMut(&mut [u8]);
 
 /// A file that a job needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +171,8 @@ impl LaidOut {
 }
 
 impl Surveyed {
-    /// Creates the file, or takes the existing one, as fio would; `watcher` gets the bytes written
+    /// Creates the file, or takes the existing one, as fio would; data that is written for it is of
+    /// `contents`, or random. `watcher` gets the bytes written
     /// so far before each MiB and may stop it. The clearance's size is at least the plan's, even if
     /// the job has yet to grow the file to it.
     ///
@@ -178,6 +183,7 @@ impl Surveyed {
         self,
         host: &Host,
         permission: &Permission,
+        mut contents: Option<&mut FillBuffer>,
         watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<LaidOut, TargetError> {
         let Self { plan, state, .. } = self;
@@ -192,12 +198,13 @@ impl Surveyed {
                 if target.size_bytes < plan.size_bytes {
                     let keeps = plan.keeps || !is_ours;
                     let from = if keeps { target.size_bytes } else { 0 };
-                    written_bytes = fill::fill(&write, &plan, from, &target.name, watcher)?;
+                    written_bytes =
+                        fill::fill(&write, &plan, from, &target.name, contents, watcher)?;
                 }
                 use_existing(target, cleared(write, &plan)?, is_ours, written_bytes)
             }
             FileState::Missing(folder, target) => {
-                match make(&plan, &folder, &target, permission, watcher) {
+                match make(&plan, &folder, &target, permission, contents.as_deref_mut(), watcher) {
                     // Another path to it, or another process, created it first.
                     Err(TargetError::Io { error, .. })
                         if error.kind() == std::io::ErrorKind::AlreadyExists =>
@@ -206,7 +213,7 @@ impl Surveyed {
                         let is_there = |one: &Self| !matches!(one.state, FileState::Missing(..));
                         let changed = || TargetError::Changed { name: target.name.clone() };
                         let there = again.into_iter().find(is_there).ok_or_else(changed)?;
-                        there.lay_out(host, permission, watcher)
+                        there.lay_out(host, permission, contents, watcher)
                     }
                     made => made,
                 }
@@ -233,6 +240,7 @@ fn make(
     folder: &OwnedFd,
     place: &PathTarget,
     permission: &Permission,
+    contents: Option<&mut FillBuffer>,
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<LaidOut, TargetError> {
     let Some(file) = place.path.file_name() else {
@@ -249,13 +257,14 @@ fn make(
     let unfinished = Unfinished { folder, file, identity, kept: false };
     let words = permission.naming(|word| names_file(place, word));
     let write = WriteClearance::of_new_file(descriptor, place)?.named_by(words).laid_out()?;
-    let written_bytes =
-        fill::fill(&write, plan, 0, &place.name, watcher).map_err(|error| match error {
+    let written_bytes = fill::fill(&write, plan, 0, &place.name, contents, watcher).map_err(
+        |error| match error {
             TargetError::LayoutInterrupted { name, .. } => {
                 TargetError::LayoutInterrupted { name, removed: true }
             }
             other => other,
-        })?;
+        },
+    )?;
     write.mark_now();
     let cleared = cleared(write, plan)?;
     unfinished.keep();
