@@ -35,7 +35,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(METHODS),
         "0",
         ["0", "crc32c", "md5", "sha256", "xxhash", "pattern", "crc32c-intel"],
-        "checksum for verifying written data"
+        "checksum for verifying written data, after runtime if that ends the job"
     ),
     on!("do_verify", verify.do_verify, Bool, "read back and verify what the job wrote"),
     off!("verify_only", verify.verify_only, Flag, "verify earlier writes without writing"),
