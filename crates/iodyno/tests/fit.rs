@@ -214,8 +214,9 @@ ioengine=psync
 rw=write
 bs=4k
 size=1m
+fdatasync=1
 time_based
-runtime=100ms
+runtime=300ms
 """
 
 [[quantity]]

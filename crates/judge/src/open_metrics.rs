@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::place::place;
 use iodyno_model::{JudgedMeasurement, Metric, MetricJudgement, RunRecord, Verdict};
 
 /// Targets of which at least one metric was judged.
@@ -22,12 +23,18 @@ impl<'r> JudgedTargets<'r> {
 
     /// True if the metric should have been judged and could not be. In a series of depths the best
     /// one stands for the others. Few data sheets state a latency, so one without a claim is shown
-    /// and not judged beside judged rates; alone it is all that was measured of its targets.
+    /// and not judged beside judged rates, or beside the links and health of drives in a check; of
+    /// other targets it is all that was looked at.
     pub(crate) fn is_open(&self, of: &JudgedMeasurement, metric: &MetricJudgement) -> bool {
         let stands_for_it = metric.below_saturation.is_some_and(|why| why.surpassed_by.is_some());
-        let mut targets = self.record.measurements[of.measurement].targets.iter();
-        let is_beside = metric.metric == Metric::LatencyMean
-            && targets.any(|target| self.names.contains(target.as_str()));
+        let measurement = &self.record.measurements[of.measurement];
+        let is_drive =
+            |target: &str| place(self.record.host(), measurement, target).drive.is_some();
+        let checks = self.record.run.kind.is_of_drives();
+        let is_judged =
+            |target: &String| self.names.contains(target.as_str()) || checks && is_drive(target);
+        let is_beside =
+            metric.metric == Metric::LatencyMean && measurement.targets.iter().any(is_judged);
         metric.verdict == Verdict::Unjudged && !stands_for_it && !is_beside
     }
 }

@@ -44,7 +44,7 @@ pub enum FigureKind {
 }
 
 /// Figure with a factor: `wal sync p95 * 1.5`, `read read iops / 2`, `105e9 / write write
-/// bandwidth`; with the least value that the application takes: `flush write iops / 4, at least 100`.
+/// bandwidth`; with the least value that the application takes: `flush write iops / 4 >= 100`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaled {
     /// The figure.
@@ -72,8 +72,8 @@ impl FromStr for Scaled {
         let number = |text: &str| {
             text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite())
         };
-        if let Some((scaled, least)) = text.split_once(", at least ") {
-            let wrong = || ParseError::new(text, "FIGURE, at least NUMBER");
+        if let Some((scaled, least)) = text.split_once(" >= ") {
+            let wrong = || ParseError::new(text, "FIGURE >= NUMBER");
             let least = Some(number(least).ok_or_else(wrong)?);
             return Ok(Self { least, ..scaled.parse()? });
         }
@@ -209,9 +209,9 @@ mod tests {
             assert!((of(text).unwrap() - value).abs() < 1e-9, "{text}");
         }
         let least = |text: &str| text.parse::<Scaled>().map(|one| (one.factor, one.least));
-        assert_eq!(least("a read iops * 0.5, at least 100").unwrap(), (0.5, Some(100.0)));
-        assert_eq!(least("a read iops, at least 7").unwrap(), (1.0, Some(7.0)));
-        assert!(least("a read iops, at least x").is_err());
+        assert_eq!(least("a read iops * 0.5 >= 100").unwrap(), (0.5, Some(100.0)));
+        assert_eq!(least("a read iops >= 7").unwrap(), (1.0, Some(7.0)));
+        assert!(least("a read iops >= x").is_err());
         for text in ["a read iops * x", "2 / 3", "a read iops / b read iops", "2 * a read iops"] {
             assert!(of(text).is_err(), "{text}");
         }

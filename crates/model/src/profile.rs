@@ -104,7 +104,7 @@ pub enum Limit {
 pub struct ProfileSetting {
     /// The lines. Placeholders: `{wal sync p99}` is a figure (bytes per second, I/Os per second or
     /// us, rounded down to whole numbers); `{read read iops * 0.9}`, `{wal sync p99 / 2}` and
-    /// `{105e9 / write write bandwidth}` are derived values, `{flush write iops / 4, at least 100}`
+    /// `{105e9 / write write bandwidth}` are derived values, `{flush write iops / 4 >= 100}`
     /// no less than the application takes; `{target}`, `{quoted target}` (as YAML, JSON and TOML
     /// read it), `{device}` (259:0), `{disk}`, `{media}` (`ssd` or `hdd`), `{model}` and
     /// `{firmware}` name the measured device; `{smallest}`, `{sums}` and `{exceed}` are results of

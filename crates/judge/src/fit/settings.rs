@@ -137,7 +137,7 @@ fn doubts(setting: &ProfileSetting, known: impl Fn(&FigureOf) -> Option<Estimate
         let value = in_unit(&scaled, estimate.value);
         let raised = scaled.least.filter(|least| value < *least);
         let raised = raised.map(|least| Doubt::Raised {
-            rule: rule.split(", at least ").next().unwrap_or(rule).to_owned(),
+            rule: rule.split(" >= ").next().unwrap_or(rule).to_owned(),
             value,
             least,
         });
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_setting_is_at_least_what_the_application_takes() {
         let of = |iops: f64| {
-            set("{flush write iops * 0.25, at least 100}", false, &[iops, iops + 1.0, iops - 1.0])
+            set("{flush write iops * 0.25 >= 100}", false, &[iops, iops + 1.0, iops - 1.0])
         };
         assert_eq!((of(800.0).text.as_str(), of(800.0).doubts), ("200", vec![]));
         let slow = of(200.0);
