@@ -2,13 +2,16 @@
 
 use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
 use iodyno_model::{
-    Caveat, Conditions, CpuUse, Direction, DirectionResult, EndReason, Failure, JobStats,
+    Caveat, Conditions, CpuUse, Direction, DirectionResult, EndReason, Estimate, Failure, JobStats,
     Measurement, Part, SplitLatency, add_missing,
 };
 
 use super::p99::windows;
 use super::result::result;
 use super::series::{Cut, summed};
+
+/// A pace is kept from this share of it on.
+const PACE_KEPT: f64 = 0.95;
 
 /// One job of a phase: the job, its recording, its report.
 #[derive(Clone, Copy)]
@@ -102,6 +105,11 @@ impl MeasurementBuilder<'_> {
             let mut of_all = result(direction, &sum, over_time, whole, split, self.level);
             for member in &self.members {
                 of_all.by_priority.merge(member.report.by_priority.of(direction));
+            }
+            let asked = self.members.iter().map(|one| *one.job.job.pace.rate_iops.of(direction));
+            let asked: Option<u64> = asked.sum();
+            if asked.is_some_and(|asked| falls_behind(&of_all, asked)) {
+                of_all.latency_mean = of_all.latency_mean.map(|mean| Estimate::bare(mean.value));
             }
             total.push(of_all);
         }
@@ -210,6 +218,12 @@ impl MeasurementBuilder<'_> {
     }
 }
 
+/// True if a job paced by `asked` IOPS does not keep them. Its latencies count from when I/Os were
+/// due: they are those of a backlog that grows for as long as it is measured, and have no mean.
+fn falls_behind(result: &DirectionResult, asked: u64) -> bool {
+    result.iops.is_some_and(|iops| iops.value < PACE_KEPT * asked as f64)
+}
+
 /// Mean outstanding I/Os (Little's law), capped at the number requested: the latency of a paced I/O
 /// counts from its due time. Consecutive stages took `staged_ns` together: their rates do not add
 /// up.
@@ -305,9 +319,18 @@ fn first_of(failures: Vec<Failure>) -> Option<Failure> {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::Estimate;
-
     use super::*;
+
+    #[test]
+    fn a_pace_is_kept_or_fallen_behind() {
+        let reads = |iops| DirectionResult {
+            iops: Some(Estimate::bare(iops)),
+            ..DirectionResult::unknown(Direction::Read)
+        };
+        assert!(falls_behind(&reads(1420.0), 5000));
+        assert!(!falls_behind(&reads(4990.0), 5000) && !falls_behind(&reads(6000.0), 5000));
+        assert!(!falls_behind(&DirectionResult::unknown(Direction::Read), 5000), "not known");
+    }
 
     #[test]
     fn depth_reached_is_capped_at_the_depth_asked() {
