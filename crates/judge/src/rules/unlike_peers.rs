@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(with(1.5, Some(0.3)), Outcome::Clear);
         with(0.1, Some(0.5)).only(Severity::Fail);
         // Two of three without an interval say nothing about the third.
-        let alone = one_at(0.5).measurement(1, |of| bare(of)).measurement(7, |of| bare(of));
+        let alone = one_at(0.5).measurement(1, bare).measurement(7, bare);
         assert_eq!(check_rule(&RULE, &alone.record()), Outcome::ClearBut(3));
     }
 
