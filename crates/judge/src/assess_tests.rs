@@ -148,7 +148,7 @@ fn a_latency_without_a_claim_is_missed_only_where_nothing_else_is_judged() {
     assert_eq!((of.metrics[0].metric, of.metrics.len()), (Metric::LatencyMean, 1));
     // A check has looked at link and health of a drive; of another disk at nothing.
     assert_eq!((all.verdict, subject(&all, "nvme0")), (Verdict::Pass, Verdict::Pass));
-    record.hosts[0].drives.clear();
+    record.snapshots.iter_mut().for_each(|host| host.drives.clear());
     let all = judged(&record);
     assert_eq!(all.verdict, Verdict::Unjudged);
     assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
