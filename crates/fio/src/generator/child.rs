@@ -16,8 +16,9 @@ const MESSAGES_LIMIT: usize = 1 << 16;
 /// Time that a killed fio has to end.
 pub(super) const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// Shell script: runs fio after reading a line, exits at end of input.
-const START_SCRIPT: &str = r#"read -r _ && exec "$@" </dev/null"#;
+/// Shell script: runs fio after reading a line, exits at end of input. Where iodyno was killed, a
+/// report must not end fio before [`WATCH_SCRIPT`] has found its jobs, which would go on.
+const START_SCRIPT: &str = r#"trap '' PIPE; read -r _ && exec "$@" </dev/null"#;
 
 /// Shell script: waits for the end of its input, which comes when iodyno ends or is killed; then
 /// kills the fio with process id $1, if that still works on the job file $2, and its jobs, which
