@@ -4,8 +4,8 @@ use iodyno_model::{DirectionResult, Estimate, Measurement, RateSeries, Window};
 use iodyno_stats::shift::{Shift, shift};
 use iodyno_stats::window_interval;
 
-use crate::comparison::LEVEL;
-
+/// Confidence level of the lower level.
+const LEVEL: f64 = 0.95;
 /// Maximum ratio of the lower level to the upper. Caches of drives whose sheets state both rates
 /// end below a third; wear levelling and other noise do not reach this.
 const MOST_RATIO: f64 = 0.7;
