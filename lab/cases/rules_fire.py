@@ -30,7 +30,7 @@ BADLY_SET = {
 WRITTEN = "LABD0001"
 WRITES = {
     "compressible-data": "rw=write\nbs=64k\noffset=512m\nsize=1m\nbuffer_pattern=0xdeadbeef",
-    "writeback-throttled": "rw=write\nbs=64k\noffset=512m\nsize=1m\ndirect=0\nioengine=psync\nend_fsync=1",
+    "writeback-throttled": "rw=rw\nbs=64k\noffset=512m\nsize=1m\ndirect=0\nioengine=psync\nend_fsync=1",
 }
 # As fio prints it: figures that it gets wrong, and a job that failed.
 FIO_JOB = {
