@@ -12,7 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{FileError, Kind};
-use crate::links::planted_link;
+use crate::links::{folder_of, planted_link};
 use crate::reading::{open_to_read, reopen};
 use crate::removal::{FileIdentity, open_folder};
 
@@ -219,7 +219,7 @@ fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
     let descriptor = match open(path, flags, Mode::empty()) {
         Ok(descriptor) => descriptor,
         Err(Errno::NOENT) if path.is_symlink() => return refuse(Kind::SymbolicLink),
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Nothing(folder_of(path)?)),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Nothing(open_folder_of(path)?)),
         Err(errno) => return Err(failed(errno)),
     };
     let stat = fstat(&descriptor).map_err(failed)?;
@@ -235,12 +235,9 @@ fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
     Ok(Found::There(descriptor, there))
 }
 
-/// Folder of a file that does not exist yet.
-fn folder_of(path: &Path) -> Result<OwnedFd, FileError> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+/// Opens the folder of a file that does not exist yet.
+fn open_folder_of(path: &Path) -> Result<OwnedFd, FileError> {
+    let parent = folder_of(path);
     open_folder(parent).map_err(|errno| match errno {
         Errno::NOENT | Errno::NOTDIR => {
             FileError::NoFolder { path: path.into(), folder: parent.into() }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::links::PlantedLink;
+
 /// Kind of object in place of a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -39,14 +41,12 @@ pub enum FileError {
         kind: Kind,
     },
     /// Who planted the link chose what would be written.
-    #[error(
-        "{path} leads over {link}, another user's symbolic link in a folder that others may write: name where it leads"
-    )]
+    #[error("{path} leads over {link}: name where it leads")]
     PlantedLink {
         /// Path.
         path: PathBuf,
         /// The link.
-        link: PathBuf,
+        link: PlantedLink,
     },
     /// Another program would open it by name, whatever is there by then.
     #[error("{path} is written by fio, in a folder that everybody may write: name one of your own")]

@@ -1,17 +1,51 @@
-//! Symbolic links that somebody else may have planted on the way to a file.
+//! Folders on the way to a file, and symbolic links that somebody else may have planted there.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
+
+use crate::error::FileError;
+
+/// A link of another user in a folder that others may write: who planted it chose where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlantedLink(PathBuf);
+
+impl fmt::Display for PlantedLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let link = self.0.display();
+        write!(f, "{link}, another user's symbolic link in a folder that others may write")
+    }
+}
 
 /// Links that the kernel follows on the way to a file (path_resolution(7)).
 const MOST_LINKS: usize = 40;
 
+/// Folder of a file: `.` for a mere name.
+pub fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Refuses a folder in which everybody may plant a link, for a file that another program opens by
+/// its name.
+///
+/// # Errors
+/// It is such a folder.
+pub fn refuse_shared_folder(path: &Path) -> Result<(), FileError> {
+    match folder_of(path).metadata() {
+        Ok(found) if found.mode() & 0o002 != 0 => {
+            Err(FileError::SharedFolder { path: path.into() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Finds a link on the way to `path`, itself included, that belongs neither to root nor to this
 /// user and is in a folder that others may write, where anybody can plant one. The kernel keeps
 /// users from such links only in sticky folders, and only if fs.protected_symlinks is set.
-pub fn planted_link(path: &Path) -> Option<PathBuf> {
+pub fn planted_link(path: &Path) -> Option<PlantedLink> {
     let mine = [0, rustix::process::geteuid().as_raw()];
     let mut at = PathBuf::from(".");
     let mut rest = parts(path);
@@ -25,7 +59,7 @@ pub fn planted_link(path: &Path) -> Option<PathBuf> {
         }
         let folder = at.metadata().ok()?;
         if !mine.contains(&there.uid()) && folder.mode() & 0o022 != 0 {
-            return Some(next);
+            return Some(PlantedLink(next));
         }
         links += 1;
         if links > MOST_LINKS {
@@ -80,7 +114,7 @@ mod tests {
         symlink(at("share/link"), at("mine")).unwrap();
         for name in ["share/link", "share/link/file", "mine/file", "there/../share/link/x"] {
             let found = planted_link(&at(name)).unwrap();
-            assert!(found.ends_with("share/link"), "{name}: {}", found.display());
+            assert!(found.0.ends_with("share/link"), "{name}: {found}");
         }
         // Nobody but its owner can have planted that.
         assert_eq!(planted_link(&at("theirs/link/file")), None);

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::door::{NameOrigin, There, create, look};
 use crate::error::FileError;
+use crate::links::folder_of;
 use crate::reading::reopen;
 use crate::removal::{FileIdentity, open_folder};
 
@@ -62,8 +63,7 @@ impl Replacement {
                 (path.canonicalize().map_err(system)?, Some(old.metadata().map_err(system)?))
             }
         };
-        let parent = real.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let folder = open_folder(parent.unwrap_or(Path::new(".")));
+        let folder = open_folder(folder_of(&real));
         let folder = folder.map_err(|errno| system(errno.into()))?;
         let name = real.file_name().unwrap_or_default().to_owned();
         let part = match Part::new(folder, name) {

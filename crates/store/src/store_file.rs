@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use iodyno_files::{FileError, FileIdentity, Kind, NameOrigin, There, create_new, look};
+use iodyno_files::{FileError, FileIdentity, Kind, NameOrigin, There, create_new, folder_of, look};
 
 use crate::error::StoreError;
 
@@ -108,11 +108,7 @@ pub fn is_part_of(store: &Path, path: &Path) -> bool {
 
 /// The path without links, also of a file that does not exist yet.
 fn resolved(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let of_new = || {
-        let folder = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
-        Some(folder.join(path.file_name()?))
-    };
+    let of_new = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_new).unwrap_or_else(|| path.into())
 }
 

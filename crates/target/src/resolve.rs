@@ -34,10 +34,7 @@ pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
 /// Refuses a path over a link by which somebody else chooses what `name` is.
 pub(crate) fn refuse_planted(path: &Path, name: &str) -> Result<(), TargetError> {
     planted_link(path).map_or(Ok(()), |link| {
-        let link = printable(&link.display().to_string());
-        let why = format!(
-            "it leads over {link}, another user's symbolic link in a folder that others may write"
-        );
+        let why = format!("it leads over {}", printable(&link.to_string()));
         Err(TargetError::Refused { name: name.into(), why })
     })
 }

@@ -1,9 +1,8 @@
 //! Checks files that fio itself will write, before it starts.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use iodyno_files::{FileError, NameOrigin, inspect_log, look, rename};
+use iodyno_files::{FileError, NameOrigin, inspect_log, look, refuse_shared_folder, rename};
 use iodyno_job::{IOLOG_HEAD, Job};
 
 use crate::out::LogKind;
@@ -62,20 +61,6 @@ fn logs(job: &Job, section: usize) -> Vec<String> {
     names
 }
 
-/// Refuses a folder in which everybody may plant a link: fio opens its logs by name, at its end.
-fn refuse_shared(path: &Path) -> Result<(), FileError> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    match folder.metadata() {
-        Ok(found) if found.permissions().mode() & 0o002 != 0 => {
-            Err(FileError::SharedFolder { path: path.into() })
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Refuses unsafe output files of a section of `job` other than its targets: the one with this
 /// number in its fio, after `before` of earlier ones.
 ///
@@ -85,10 +70,11 @@ pub(super) fn check(job: &Job, section: usize, before: usize) -> Result<(), File
     let own = logs(&with_own_logs(job, before), section);
     for name in logs(job, section + before).iter().chain(&own) {
         look(Path::new(name), NameOrigin::Iodyno)?;
-        refuse_shared(Path::new(name))?;
+        // fio opens its logs at its end.
+        refuse_shared_folder(Path::new(name))?;
     }
     if let Some(path) = &job.replay.write_iolog {
-        refuse_shared(Path::new(path))?;
+        refuse_shared_folder(Path::new(path))?;
         // Checked like a name made by iodyno: fio opens it again, and a link may lead elsewhere by
         // then.
         inspect_log(Path::new(path), NameOrigin::Iodyno, IOLOG_HEAD)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iodyno_campaign::now_ns;
-use iodyno_files::NameOrigin;
+use iodyno_files::{NameOrigin, folder_of};
 use iodyno_host::Source;
 use iodyno_model::{TraceSummary, add_missing};
 use iodyno_report::document::TraceDocument;
@@ -344,8 +344,7 @@ fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
 /// them.
 fn lies_on(source: &dyn Source, path: &Path, drive: &str) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let Ok(found) = std::fs::metadata(folder.unwrap_or(Path::new("."))) else { return false };
+    let Ok(found) = std::fs::metadata(folder_of(path)) else { return false };
     let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
     let Ok(real) = source.real_path(&format!("/sys/dev/block/{major}:{minor}")) else {
         return false;

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use iodyno_files::{FileIdentity, Replacement};
+use iodyno_files::{FileIdentity, Replacement, folder_of};
 use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
 use iodyno_report::document::TraceDocument;
@@ -144,8 +144,7 @@ fn per_cpu(path: &Path) -> Vec<PathBuf> {
         (stem.ends_with(".blktrace") && cpu.parse::<u32>().is_ok()).then(|| stem.to_owned())
     };
     let Some(own) = stem(path) else { return Vec::new() };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
+    let entries = std::fs::read_dir(folder_of(path)).into_iter().flatten();
     let others = entries.flatten().map(|entry| entry.path());
     let others = others.filter(|other| {
         stem(other).as_ref() == Some(&own) && other.file_name() != path.file_name()
