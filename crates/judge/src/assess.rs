@@ -46,9 +46,10 @@ pub fn assess(question: &Question<'_>) -> Assessment {
     let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
         .map(|measurement| judge_measurement(&context, measurement))
         .collect();
-    let mut subjects = subjects(&context, &measurements, &findings, &reports);
+    let judged = JudgedTargets::of(question.record, &measurements);
+    let mut subjects = subjects(&context, &judged, &measurements, &findings, &reports);
     subjects.retain(|(name, _)| scope.has(name));
-    let verdict = whole(&context, &measurements, &findings, &subjects);
+    let verdict = whole(&context, &judged, &measurements, &findings, &subjects);
     let mut assessment = Assessment {
         ruleset: RULESET.to_owned(),
         measurements,
@@ -169,6 +170,7 @@ fn of_metric(
 /// Verdicts on every drive, then on every other target.
 fn subjects(
     context: &RuleContext<'_>,
+    judged_targets: &JudgedTargets<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     reports: &[RuleReport],
@@ -207,7 +209,6 @@ fn subjects(
     let found = findings.iter().flat_map(|finding| {
         finding.subjects.iter().map(|name| (name, of_severity(finding.severity)))
     });
-    let judged_targets = &JudgedTargets::of(record, measurements);
     let rates = measurements.iter().flat_map(|judged| {
         // A measurement of several targets gives no verdict on one of them.
         let alone = match record.measurements[judged.measurement].targets.as_slice() {
@@ -257,6 +258,7 @@ const fn open_verdict(nothing: bool) -> Verdict {
 /// The overall verdict: the worst of all; unjudged if there was nothing to judge.
 fn whole(
     context: &RuleContext<'_>,
+    targets: &JudgedTargets<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     subjects: &[(String, Verdict)],
@@ -264,7 +266,6 @@ fn whole(
     let run = &context.record().run;
     let nothing =
         subjects.is_empty() || !run.skipped.is_empty() || !is_judged(context, measurements);
-    let targets = &JudgedTargets::of(context.record(), measurements);
     let metrics = measurements
         .iter()
         .flat_map(|of| of.metrics.iter().map(move |metric| of_metric(targets, of, metric)));

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::place::place;
 use iodyno_model::{JudgedMeasurement, Metric, MetricJudgement, RunRecord, Verdict};
+
+use crate::place::place;
 
 /// Targets of which at least one metric was judged.
 pub(crate) struct JudgedTargets<'r> {

@@ -13,7 +13,7 @@ pub(crate) const ONE_AT_A_TIME: [&str; 7] =
 /// Engines whose I/Os reach no device: none, or operations on names.
 const WITHOUT_DEVICE: [&str; 10] = [
     "null",
-    "pagefault",
+    "page_fault",
     "cpuio",
     "exec",
     "filecreate",
