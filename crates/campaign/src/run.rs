@@ -136,7 +136,7 @@ impl ActiveRun<'_> {
             let all_words = work.preparation.is_none() && !options.standing;
             for script in work.scripts() {
                 let first = script.phases.first().filter(|_| is_new);
-                Targets::verify(tools, host, script, &options.permission, all_words, first)
+                Targets::checked(tools, host, script, &options.permission, all_words, first)
                     .map_err(|error| error.placed(script))?;
             }
         }

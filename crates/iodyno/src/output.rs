@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use iodyno_files::{NameOrigin, There};
 use iodyno_job::IOLOG_HEAD;
+use iodyno_judge::fit::SETTINGS_HEAD;
 use iodyno_report::document::TraceDocument;
 use iodyno_report::page::is_page;
 use iodyno_trace::is_trace;
@@ -30,11 +31,20 @@ pub(crate) enum Content {
     Parquet,
     /// Job options or a plan made from a trace.
     Options,
+    /// Settings for an application.
+    Settings,
 }
 
 impl Content {
-    const ALL: [Self; 6] =
-        [Self::Page, Self::Trace, Self::TraceSummary, Self::Iolog, Self::Parquet, Self::Options];
+    const ALL: [Self; 7] = [
+        Self::Page,
+        Self::Trace,
+        Self::TraceSummary,
+        Self::Iolog,
+        Self::Parquet,
+        Self::Options,
+        Self::Settings,
+    ];
 
     fn begins(self, head: &[u8]) -> bool {
         match self {
@@ -44,6 +54,7 @@ impl Content {
             Self::Iolog => head.starts_with(IOLOG_HEAD),
             Self::Parquet => head.starts_with(b"PAR1"),
             Self::Options => head.starts_with(OPTIONS_HEAD.as_bytes()),
+            Self::Settings => head.starts_with(SETTINGS_HEAD.as_bytes()),
         }
     }
 }
@@ -57,6 +68,7 @@ impl fmt::Display for Content {
             Self::Iolog => "an iolog",
             Self::Parquet => "a Parquet table",
             Self::Options => "options made from a trace",
+            Self::Settings => "settings that iodyno fit wrote",
         })
     }
 }
@@ -109,6 +121,7 @@ pub(crate) fn refuse_other(context: &Context, path: &Path, wanted: Content) -> R
     };
     let advice = match wanted {
         Content::Page => "use another file with -o, or --force",
+        Content::Settings => "name another file, then merge the two",
         _ => "remove it, or name another file",
     };
     bail_usage!("{name} exists and {found}, not {wanted}: {advice}");

@@ -99,8 +99,9 @@ impl Applied {
             for reset in &mut change.resets {
                 reset.after = self.sysfs.value(&reset.path).ok();
             }
-            self.changed.pop();
-            self.changed.push((ordinal, change.clone()));
+            if let Some((_, changed)) = self.changed.last_mut() {
+                changed.clone_from(&change);
+            }
             store.journal_update(run_id, ordinal, &JournalEntry::Setting(change))?;
             if now != *value {
                 let what = format!("{path} cannot be set to {value}: the kernel made {now} of it");

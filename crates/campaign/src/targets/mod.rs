@@ -101,24 +101,12 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Verifies that nothing refuses the targets of `script`, as [`Self::of_script`] does before it
-    /// makes or writes anything.
+    /// Clears all devices of `script`, and looks at its files: all that may be refused, before
+    /// anything is made or written.
     ///
     /// # Errors
     /// A target cannot be cleared.
-    pub(crate) fn verify(
-        tools: &Tools<'_>,
-        host: &Host,
-        script: &Script,
-        permission: &Permission,
-        all_words: bool,
-        first: Option<&script::Phase>,
-    ) -> Result<(), CampaignError> {
-        Self::checked(tools, host, script, permission, all_words, first).map(drop)
-    }
-
-    /// Clears all devices of `script`, and looks at its files.
-    fn checked(
+    pub(crate) fn checked(
         tools: &Tools<'_>,
         host: &Host,
         script: &Script,

@@ -12,7 +12,7 @@ use crate::error::CampaignError;
 
 /// Requirements for a file or device.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Requirements {
+pub(crate) struct Requirements {
     pub(super) writes: bool,
     /// Jobs read its data, or overwrite it.
     needs_data: bool,

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{FIT_FILES, Work, profile, profile_names, profile_script};
-use iodyno_files::{FileError, NameOrigin, inspect_log};
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
 use iodyno_judge::ClaimBook;
-use iodyno_judge::fit::{SETTINGS_HEAD, is_valid, setting_texts};
+use iodyno_judge::fit::{is_valid, setting_texts};
 use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord, shell_word};
 use iodyno_native::NativeGenerator;
 use iodyno_target::resolve_all;
@@ -21,7 +20,7 @@ use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::rejudge;
 use crate::commands::setup::Setup;
 use crate::context::{Context, Usage, bail_usage, read, write as write_file};
-use crate::output::refuse_store;
+use crate::output::{Content, refuse_other};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
@@ -52,8 +51,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         if profile.settings.is_empty() {
             bail_usage!("--write: {name} has no settings");
         }
-        refuse_store(context, path)?;
-        refuse_to_replace(path)?;
+        refuse_other(context, path, Content::Settings)?;
     }
     refuse_leftovers(&script)?;
     refuse_crowding(&profile, &script, &target)?;
@@ -67,7 +65,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     };
     let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
     let written = match &arguments.write {
-        Some(path) => write(path, &profile, &record, &setup.claims),
+        Some(path) => write(context, path, &profile, &record, &setup.claims),
         None => Ok(()),
     };
     match written {
@@ -102,21 +100,6 @@ fn dry_run(
     lines.insert(0, plan_text(profile, script, target));
     terminal::print(&format!("{}\n", lines.join("\n")))?;
     Ok(0)
-}
-
-/// Refuses to replace a file that no earlier run of this command wrote.
-fn refuse_to_replace(path: &Path) -> Result<()> {
-    match inspect_log(path, NameOrigin::User, SETTINGS_HEAD.as_bytes()) {
-        Ok(_) => Ok(()),
-        Err(FileError::NoLog { path }) => {
-            let path = path.display();
-            bail_usage!(
-                "{path}: iodyno fit did not write this file and leaves it unchanged; name another \
-                 file, then merge the two"
-            )
-        }
-        Err(error) => Err(Usage(error.to_string()).into()),
-    }
 }
 
 /// The profile of this name or in this file, with its text.
@@ -320,11 +303,17 @@ fn profile_text(profile: &Profile) -> String {
 
 /// Writes the settings that are shown; invalid measurements yield none. The file may have changed
 /// while it was measured.
-fn write(path: &Path, profile: &Profile, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
+fn write(
+    context: &Context,
+    path: &Path,
+    profile: &Profile,
+    record: &RunRecord,
+    claims: &ClaimBook,
+) -> Result<()> {
     let assessment = rejudge(record, claims);
     let text = setting_texts(profile, record, is_valid(&assessment))
         .map_err(|missing| Usage(format!("{}: not written, since {missing}", path.display())))?;
-    refuse_to_replace(path)?;
+    refuse_other(context, path, Content::Settings)?;
     write_file(path, text.as_bytes())
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use iodyno_job::gcd;
 use iodyno_model::{
     ModelLikeness, TraceSummary, TracedOperation, format_count, format_duration_ns,
 };
@@ -43,7 +44,7 @@ fn sizes(of: &TracedOperation) -> String {
     // Sizes that were not told apart count with their mean.
     let others: u64 = of.sizes.iter().filter(|size| size.bytes.is_none()).map(|one| one.ios).sum();
     let known_bytes: u64 = all.iter().map(|(bytes, ios)| bytes * ios).sum();
-    let unit = all.iter().fold(0, |unit, (bytes, _)| common_divisor(unit, *bytes)).max(1);
+    let unit = all.iter().fold(0, |unit, (bytes, _)| gcd(unit, *bytes)).max(1);
     let other_mean = of.bytes.saturating_sub(known_bytes).checked_div(others);
     all.extend(other_mean.map(|mean| (mean.div_ceil(unit).max(1) * unit, others)));
     let counts: Vec<u64> = all.iter().map(|(_, ios)| *ios).collect();
@@ -96,10 +97,6 @@ fn pooled(all: &[(u64, u64)], unit: u64) -> Vec<(u64, u64)> {
         *parts.entry(unit * (units as u64).max(1)).or_default() += percent;
     }
     parts.into_iter().collect()
-}
-
-const fn common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 /// `zoned:ACCESS/SIZE:...` over the whole range of addresses; `None`: they are used evenly.

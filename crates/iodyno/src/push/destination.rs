@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::{Document, PushError, Upload, http, postgres, s3};
@@ -180,24 +181,10 @@ pub(super) fn is_secret(word: &str) -> bool {
     let query = rest.split_once('?').map_or("", |(_, query)| query);
     has_password
         || query.split('&').any(|pair| {
-            let name = decoded(pair.split('=').next().unwrap_or_default()).to_ascii_lowercase();
+            let name = percent_decode_str(pair.split('=').next().unwrap_or_default());
+            let name = name.decode_utf8_lossy().to_ascii_lowercase();
             name.split(['-', '_', '.']).next_back().is_some_and(|last| SECRETS.contains(&last))
         })
-}
-
-/// A name of a query without percent-encoding (RFC 3986, 2.1).
-fn decoded(name: &str) -> String {
-    let mut parts = name.split('%');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let code = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match code {
-            Some(code) => bytes.push(code),
-            None => bytes.extend_from_slice(b"%"),
-        }
-        bytes.extend_from_slice(&part.as_bytes()[if code.is_some() { 2 } else { 0 }..]);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// First line of a file.
