@@ -9,7 +9,7 @@ use crate::source::Source;
 const MOST_GROUPS: usize = 64;
 
 /// Reads this process's control group of version 2 and those above it up to the visible root,
-/// innermost first (cgroups(7)); then those of version 1 that limit CPUs. Absent without a
+/// innermost first (cgroups(7)); then those of version 1 that limit CPUs or I/O. Absent without a
 /// hierarchy. Groups above the root of a container's namespace are not visible.
 pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<ControlGroup>> {
     let own = match read::file(source, "/proc/self/cgroup") {
@@ -25,8 +25,8 @@ pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<Cont
     for line in own.lines().filter(is_version_2).chain(earlier_lines) {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(own)) = (fields.next(), fields.next()) else { continue };
-        let limits_cpus = controllers.split(',').any(|one| one == "cpu" || one == "cpuset");
-        if !limits_cpus && !is_version_2(&line) {
+        let limits = |one| ["cpu", "cpuset", "blkio"].contains(&one);
+        if !controllers.split(',').any(limits) && !is_version_2(&line) {
             continue;
         }
         let mount = mounts.lines().find_map(|line| hierarchy(line, controllers));
@@ -47,7 +47,7 @@ pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<Cont
             let directory = format!("{at}{path}");
             match is_version_2(&line) {
                 true => groups.push(group(source, &directory, path, blocks)),
-                false => groups.extend(group_v1(source, &directory, controllers, path)),
+                false => groups.extend(group_v1(source, &directory, (controllers, path), blocks)),
             }
         }
     }
@@ -71,12 +71,12 @@ fn hierarchy(line: &str, controllers: &str) -> Option<(String, String)> {
     is_it.then(|| (read::unescape(root), read::unescape(at)))
 }
 
-/// Reads a group of version 1 (Linux, admin-guide/cgroup-v1); `None` if it limits no CPUs.
+/// Reads a group of version 1 (Linux, admin-guide/cgroup-v1); `None` if it limits nothing.
 fn group_v1(
     source: &dyn Source,
     directory: &str,
-    controllers: &str,
-    path: &str,
+    (controllers, path): (&str, &str),
+    blocks: &[BlockDevice],
 ) -> Option<ControlGroup> {
     let file = |name: &str| format!("{directory}/{name}");
     let number = |name: &str| -> Option<f64> {
@@ -84,7 +84,8 @@ fn group_v1(
     };
     let quota = number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us"));
     let cpus = read::parsed(source, &file("cpuset.effective_cpus"), read::cpu_list);
-    if quota.is_none() && cpus.get().is_none() {
+    let io_max = throttles(source, directory, blocks);
+    if quota.is_none() && cpus.get().is_none() && io_max.is_empty() {
         return None;
     }
     let throttled = read::file(source, &file("cpu.stat")).ok().and_then(|text| throttling(&text));
@@ -93,6 +94,7 @@ fn group_v1(
             "{controllers}:{}",
             if path.is_empty() { "/".into() } else { read::clean(path) }
         ),
+        io_max,
         cpu_max: quota.map_or(Fact::Absent, |(quota, period)| Fact::Read(quota / period)),
         cpus,
         cpu_throttling: throttled.map_or(Fact::Absent, Fact::Read),
@@ -100,19 +102,47 @@ fn group_v1(
     })
 }
 
+/// Reads the I/O limits of a group of version 1, which has a file for each kind (Linux,
+/// admin-guide/cgroup-v1/blkio-controller).
+fn throttles(source: &dyn Source, directory: &str, blocks: &[BlockDevice]) -> Vec<IoMax> {
+    type Field = fn(&mut IoMax) -> &mut Option<u64>;
+    let files: [(&str, Field); 4] = [
+        ("read_bps", |of| &mut of.read_bytes_per_s),
+        ("write_bps", |of| &mut of.written_bytes_per_s),
+        ("read_iops", |of| &mut of.read_iops),
+        ("write_iops", |of| &mut of.write_iops),
+    ];
+    let mut all: Vec<IoMax> = Vec::new();
+    for (name, field) in files {
+        let file = format!("{directory}/blkio.throttle.{name}_device");
+        for (device, limit) in by_device(source, &file, blocks) {
+            let at = all.iter().position(|one| one.device == device).unwrap_or_else(|| {
+                all.push(IoMax { device, ..IoMax::default() });
+                all.len() - 1
+            });
+            *field(&mut all[at]) = limit.trim().parse().ok();
+        }
+    }
+    all
+}
+
+/// Reads a file with a line for each device: its name, or its number if it has no name here, and
+/// the rest of the line.
+fn by_device(source: &dyn Source, file: &str, blocks: &[BlockDevice]) -> Vec<(String, String)> {
+    let text = read::file(source, file).unwrap_or_default();
+    let line = |line: &str| {
+        let (number, settings) = line.split_once(' ')?;
+        let of = read::device_number(number)?;
+        let is_it = |block: &&BlockDevice| (block.major, block.minor) == of;
+        let name = blocks.iter().find(is_it).map(|block| block.name.clone());
+        Some((name.unwrap_or_else(|| number.to_owned()), settings.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
 fn group(source: &dyn Source, directory: &str, path: &str, blocks: &[BlockDevice]) -> ControlGroup {
     let file = |name: &str| format!("{directory}/{name}");
-    let by_device = |name: &str| -> Vec<(String, String)> {
-        let text = read::file(source, &file(name)).unwrap_or_default();
-        let line = |line: &str| {
-            let (number, settings) = line.split_once(' ')?;
-            let of = read::device_number(number)?;
-            let is_it = |block: &&BlockDevice| (block.major, block.minor) == of;
-            let name = blocks.iter().find(is_it).map(|block| block.name.clone());
-            Some((name.unwrap_or_else(|| number.to_owned()), settings.to_owned()))
-        };
-        text.lines().filter_map(line).collect()
-    };
+    let by_device = |name: &str| by_device(source, &file(name), blocks);
     let limits = |(device, settings): (String, String)| IoMax {
         device,
         read_bytes_per_s: value(&settings, "rbps"),
@@ -237,16 +267,17 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_limited_by_groups_of_version_1_as_well() {
+    fn groups_of_version_1_limit_as_well() {
         let own = "/sys/fs/cgroup/cpu,cpuacct/docker/a";
         let found = groups(&[
             (
                 "/proc/self/cgroup",
-                "4:memory:/docker/a\n3:cpuset:/docker/a\n2:cpu,cpuacct:/docker/a\n0::/docker/a",
+                "4:memory:/docker/a\n3:cpuset:/docker/a\n2:cpu,cpuacct:/docker/a\n1:blkio:/docker/a\n0::/docker/a",
             ),
             (
                 "/proc/self/mountinfo",
                 "31 23 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+                 33 23 0:29 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
                  32 23 0:28 /docker/a /sys/fs/cgroup/cpuset ro - cgroup cgroup rw,cpuset\n\
                  30 23 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw",
             ),
@@ -255,10 +286,20 @@ mod tests {
             (&format!("{own}/cpu.stat"), "nr_periods 7\nnr_throttled 3\nthrottled_time 250999"),
             ("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us", "-1"),
             ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "3"),
+            ("/sys/fs/cgroup/blkio/docker/a/blkio.throttle.read_bps_device", "259:3 1000000"),
+            ("/sys/fs/cgroup/blkio/docker/a/blkio.throttle.write_iops_device", "8:0 7\n259:3 50"),
+            ("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device", ""),
         ]);
         let groups = found.value().unwrap();
         let paths: Vec<&str> = groups.iter().map(|group| group.path.as_str()).collect();
-        assert_eq!(paths, ["/docker/a", "/docker", "/", "cpuset:/", "cpu,cpuacct:/docker/a"]);
+        assert_eq!(
+            paths,
+            ["/docker/a", "/docker", "/", "cpuset:/", "cpu,cpuacct:/docker/a", "blkio:/docker/a"]
+        );
+        let [disk, other] = groups[5].io_max.as_slice() else { panic!("{:?}", groups[5].io_max) };
+        assert_eq!((disk.device.as_str(), other.device.as_str()), ("nvme0n1", "8:0"));
+        assert_eq!((disk.read_bytes_per_s, disk.write_iops), (Some(1_000_000), Some(50)));
+        assert_eq!((other.read_bytes_per_s, other.write_iops), (None, Some(7)));
         assert_eq!(groups[3].cpus, Fact::Read(vec![3]));
         assert_eq!(groups[4].cpu_max, Fact::Read(0.5));
         let throttled = CpuThrottling { periods: 7, throttled_periods: 3, throttled_us: 250 };

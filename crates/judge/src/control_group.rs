@@ -48,6 +48,19 @@ impl IoLimit {
             _ => format!("{} IOPS", format_count(rate)),
         }
     }
+
+    /// Returns the name of the limiting file; cgroup v1 has one for each kind of limit.
+    fn setting(&self) -> &'static str {
+        if self.group.starts_with('/') {
+            return "io.max";
+        }
+        match (self.direction, self.metric) {
+            (Direction::Write, Metric::Bandwidth) => "blkio.throttle.write_bps_device",
+            (Direction::Write, _) => "blkio.throttle.write_iops_device",
+            (_, Metric::Bandwidth) => "blkio.throttle.read_bps_device",
+            (..) => "blkio.throttle.read_iops_device",
+        }
+    }
 }
 
 impl fmt::Display for IoLimit {
@@ -55,7 +68,8 @@ impl fmt::Display for IoLimit {
         let verb = if self.direction == Direction::Write { "writes" } else { "reads" };
         write!(
             f,
-            "io.max of control group {} limits {} of {verb} to {}",
+            "{} of control group {} limits {} of {verb} to {}",
+            self.setting(),
             self.group,
             self.value(self.most),
             self.devices.join(" and ")
@@ -66,7 +80,7 @@ impl fmt::Display for IoLimit {
 /// Effect of the process's control groups on a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CgroupEffect {
-    /// The rate reached io.max.
+    /// The rate reached a limit of I/O.
     Io(IoLimit),
     /// The group ran out of the CPU time of cpu.max.
     Cpu {
@@ -149,7 +163,7 @@ impl CgroupEffect {
     /// Returns the name of the limiting file.
     pub(crate) fn setting(&self) -> &'static str {
         match self {
-            Self::Io(_) => "io.max",
+            Self::Io(limit) => limit.setting(),
             Self::Cpu { group, .. } if !group.starts_with('/') => "cpu.cfs_quota_us",
             Self::Cpu { .. } => "cpu.max",
             Self::Cpuset { .. } => "cpuset.cpus",

@@ -38,6 +38,7 @@ mod links;
 mod measured;
 mod open_metrics;
 mod outstanding;
+mod pace;
 mod place;
 mod question;
 mod question_scope;

@@ -10,7 +10,7 @@ use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustere
 use iodyno_stats::two_sample::student_interval;
 
 use crate::figures;
-use crate::headroom::{REACHED, asked_rate};
+use crate::pace::missed;
 use iodyno_model::figures::{Unit, decimals_for_digits, rounded, without_interval};
 pub use settings::{Doubt, SETTINGS_HEAD, SettingText, fill_in_jobs, setting_text, setting_texts};
 
@@ -90,12 +90,11 @@ pub fn figure(
     }
 }
 
-/// True for a job that did not keep its `rate_iops`: latencies count from when I/Os were due, so they
+/// True for a job that did not keep its rate: latencies count from when I/Os were due, so they
 /// are those of its backlog.
 fn is_behind(of: &Measurement, io: IoOf) -> bool {
     let IoOf::Data(direction) = io else { return false };
-    let rate = of.result(direction).and_then(|result| result.iops);
-    asked_rate(of, "rate_iops").zip(rate).is_some_and(|(asked, rate)| rate.value < REACHED * asked)
+    of.result(direction).is_some_and(|result| missed(of, result).is_some())
 }
 
 /// Mean over rounds of equal length, which are nearly independent.

@@ -12,16 +12,15 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{
     Direction, DirectionResult, EndReason, Estimate, Headroom, HeadroomPlan, IoOf, Load, LoadCell,
-    Measurement, NoP99,
+    Measurement, Metric, NoP99,
 };
 
 use self::grid::{Grid, GridPoint, LoadState, PathEnd, STEPS, all};
 use crate::convergence::is_whole;
 use crate::fit::percentile;
+use crate::pace::{asked_rate, is_kept};
 use crate::tail::quantile_of_result;
 
-/// A rate is reached from this share on.
-pub(crate) const REACHED: f64 = 0.97;
 /// Reads alongside writes that are measured alone, as a share of the maximum: enough for a p99.
 const FEW_READS: f64 = 0.01;
 /// Confidence level of the percentiles' intervals.
@@ -90,7 +89,7 @@ impl LoadSurface {
         let mut surface = Self { points, sync, bound_ns, ..Self::default() };
         let mut phases: BTreeMap<u32, Vec<(usize, &Measurement)>> = BTreeMap::new();
         for (index, of) in measurements.filter(|(_, of)| of.end != EndReason::Interrupted) {
-            let (writes, reads) = (asked_rate(of, "rate"), asked_rate(of, "rate_iops"));
+            let (writes, reads) = (asked_writes(of), asked_reads(of));
             if writes.is_some() || reads.is_some() || (sync && flushes(of)) {
                 phases.entry(of.phase).or_default().push((index, of));
                 continue;
@@ -123,12 +122,12 @@ impl LoadSurface {
             (sync.count() >= LEAST_FOR_P99).then_some(known)
         };
         let is_load = |of: &Measurement| !(self.sync && flushes(of));
-        let paced = |option: &str| {
-            let mut load = phase.iter().filter(|(_, of)| is_load(of));
-            load.find_map(|(index, of)| Some((*index, *of, asked_rate(of, option)?)))
+        let load = || phase.iter().filter(|(_, of)| is_load(of));
+        let paced = |asked: fn(&Measurement) -> Option<f64>| {
+            load().find_map(|(index, of)| Some((*index, *of, asked(of)?)))
         };
-        let Some((index, reads, read_iops)) = paced("rate_iops") else { return };
-        let writes = paced("rate");
+        let Some((index, reads, read_iops)) = paced(asked_reads) else { return };
+        let writes = paced(asked_writes);
         let part = |rate: f64, most: f64| (rate / most * STEPS as f64).round() as usize;
         let write_part = writes.as_ref().map_or(0, |(.., rate)| part(*rate, most.0));
         let at = (write_part, part(read_iops, most.1));
@@ -140,18 +139,16 @@ impl LoadSurface {
         let seconds = reads.duration_ns.unwrap_or(0) as f64 / 1e9;
         // Reads arrive like those of independent users: if few, there may by chance be fewer.
         let chance = 2.0 * (read_iops / seconds.max(1e-9)).sqrt();
-        let is_reached = |rate: Option<Estimate>, asked: f64, chance: f64| {
-            rate.is_some_and(|rate| rate.value >= REACHED * asked - chance)
-        };
-        let reached = is_reached(result.and_then(|one| one.iops), read_iops, chance)
+        let reached = is_kept(result.and_then(|one| one.iops), read_iops, chance)
             && writes.is_none_or(|(_, of, asked)| {
                 let rate = of.result(Direction::Write).and_then(|one| one.bandwidth);
-                is_reached(rate, asked, 0.0)
+                is_kept(rate, asked, 0.0)
             })
             // Fewer flushes than asked for are another load.
             && phase.iter().filter(|(_, of)| !is_load(of)).all(|(_, of)| {
                 let rate = of.result(Direction::Write).and_then(|one| one.iops);
-                asked_rate(of, "rate_iops").is_none_or(|asked| is_reached(rate, asked, 0.0))
+                asked_rate(of, Metric::Iops, Direction::Write)
+                    .is_none_or(|asked| is_kept(rate, asked, 0.0))
             });
         let (index, p99) = match phase.iter().find(|(_, of)| !is_load(of)) {
             Some((index, of)) => (*index, sync_p99(of)),
@@ -251,6 +248,16 @@ impl LoadSurface {
     }
 }
 
+/// Returns the rate of writes that its jobs were asked for, bytes/s.
+fn asked_writes(of: &Measurement) -> Option<f64> {
+    asked_rate(of, Metric::Bandwidth, Direction::Write)
+}
+
+/// Returns the rate of reads that its jobs were asked for, IOPS.
+fn asked_reads(of: &Measurement) -> Option<f64> {
+    asked_rate(of, Metric::Iops, Direction::Read)
+}
+
 /// Returns true if its jobs flush their writes.
 fn flushes(of: &Measurement) -> bool {
     of.account.as_ref().is_some_and(|account| !account.sync.is_empty())
@@ -266,21 +273,4 @@ fn p99(result: &DirectionResult) -> Option<Estimate> {
     let known = bins.and_then(|(kind, _)| quantile_of_result(result, kind, 99.0, LEVEL));
     let known = known.map(|of| Estimate::confident(of.value, of.low, of.high, LEVEL));
     known.or_else(|| Some(result.percentile(99.0)?.1)).filter(|p99| p99.value > 0.0)
-}
-
-/// Returns the rate limit of a measurement's jobs together, per second, from fio's per-job
-/// `option`; `None`: not limited.
-pub(crate) fn asked_rate(of: &Measurement, option: &str) -> Option<f64> {
-    let text = of.workload.options.get(option)?.to_ascii_lowercase();
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let power = match &text[digits.len()..] {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return None,
-    };
-    let rate = digits.parse::<f64>().ok()? * f64::from(power).exp2();
-    Some(rate * f64::from(of.workload.numjobs.unwrap_or(1))).filter(|rate| *rate > 0.0)
 }

@@ -68,7 +68,7 @@ mod tests {
     use crate::assess;
     use crate::question::Question;
     use crate::testing::{Bench, Outcome, check_rule, claims, known, reserves, scale};
-    use iodyno_model::{ControlGroup, IoMax};
+    use iodyno_model::{ControlGroup, Fact, IoMax};
 
     #[test]
     fn a_drive_below_its_claim_is_not_to_blame_for_a_limit() {
@@ -101,5 +101,16 @@ mod tests {
         assert!(found.next.contains("/sys/fs/cgroup/a/io.max"), "{}", found.next);
         assert!(reserves(&RULE, &limited, 1).is_some());
         assert_eq!(severity(&limited), Some(Severity::Warn));
+        let mut earlier = limited;
+        for host in &mut earlier.snapshots {
+            let Fact::Read(groups) = &mut host.control_groups else { continue };
+            groups[0].path = "blkio:/docker/a".into();
+        }
+        let outcome = check_rule(&RULE, &earlier);
+        let next = &outcome.only(Severity::Warn).next;
+        assert!(
+            next.contains("/sys/fs/cgroup/blkio/docker/a/blkio.throttle.read_iops_device"),
+            "{next}"
+        );
     }
 }
