@@ -77,7 +77,7 @@ lab-full:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno --full
 
-# Static binaries for x86_64 and aarch64, with manual pages and completions: docs/howto/installing.md.
+# Static binaries for x86_64 and aarch64, with manual pages and completions: CONTRIBUTING.md.
 dist:
 	$(AS_BUILDER) dist/build dist
 

@@ -2,10 +2,11 @@
 //! volumes are built in the lab.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::Stdio;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use crate::common::{Loop, World, json, status, text, validate};
+use crate::common::{Loop, World, json, status, text, tool, validate};
 
 /// Two short points, one of which writes.
 const PLAN: &str = r#"
@@ -170,6 +171,70 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     assert_eq!(left_behind(&world), Vec::<String>::new());
     // A second clean-up is harmless.
     assert_eq!(text(&world.run(&["clean-up"]).stdout), "No leftovers found.\n");
+}
+
+/// A file system without holes, below which a loop device discards nothing.
+struct WithoutHoles(PathBuf);
+
+impl WithoutHoles {
+    fn new(world: &World) -> Self {
+        let at = world.directory("ramfs");
+        tool("mount", &["-t", "ramfs", "none", at.to_str().unwrap()]);
+        Self(at)
+    }
+}
+
+impl Drop for WithoutHoles {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(&self.0).status();
+        assert!(unmounted.unwrap().success() || std::thread::panicking());
+    }
+}
+
+/// wipefs knows the first copy of btrfs's superblock; another one would keep the drive from being
+/// used again.
+#[test]
+#[ignore = "needs root"]
+fn nothing_is_left_of_btrfs_on_a_drive_that_discards_nothing() {
+    const COPY: u64 = (64 << 20) + 0x40;
+    let world = World::new();
+    let _mounted = WithoutHoles::new(&world);
+    let drive = Loop::new(&world, "ramfs/image", 96 << 20);
+    let plan = world.path("short.toml");
+    std::fs::write(&plan, PLAN).unwrap();
+    let word = drive.word();
+    let mut child = world
+        .command()
+        .args(["layouts", drive.name(), "--layout", "ext4", "--plan", plan.to_str().unwrap()])
+        .args(["--allow-write", &word, "--discard-data", &word])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mounted = notes.find(|line| line.contains("/run/iodyno/"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    mounted.expect("it ended before it measured on ext4");
+    notes.for_each(drop);
+    // As mkfs.btrfs makes it; not every kernel mounts it.
+    let image = std::fs::File::options().write(true).open(world.path("ramfs/image")).unwrap();
+    image.write_all_at(b"_BHRfS_M", COPY).unwrap();
+    drop(image);
+    let cleaned = world.run(&["clean-up"]);
+    status(&cleaned, 0);
+    assert!(text(&cleaned.stdout).contains(": emptied"), "{}", text(&cleaned.stdout));
+    assert_eq!(drive.bytes()[COPY as usize..][..8], [0; 8]);
+    let again = world.run(&[
+        "layouts",
+        drive.name(),
+        "--layout",
+        "raw",
+        "--dry-run",
+        "--allow-write",
+        &word,
+    ]);
+    assert!(!text(&again.stderr).contains("btrfs"), "{}", text(&again.stderr));
 }
 
 /// As in a container that shares the store.

@@ -39,6 +39,26 @@ pub fn is_stamped(drive: &ReadClearance, mark: Mark) -> Result<bool, TargetError
     Ok(!stamped(drive, mark)?.is_empty())
 }
 
+/// Second copy of btrfs's superblock, which wipefs(8) leaves, bytes (fs/btrfs/disk-io.h).
+const BTRFS_COPY: u64 = 64 << 20;
+
+/// True if a drive holds the second copy of a btrfs superblock.
+///
+/// # Errors
+/// As for reading the drive.
+pub fn has_btrfs_copy(drive: &ReadClearance) -> Result<bool, TargetError> {
+    const MAGIC: &[u8] = b"_BHRfS_M";
+    Ok(read_block(drive, BTRFS_COPY)?[0x40..].starts_with(MAGIC))
+}
+
+/// Zeroes the second copy of a btrfs superblock on a cleared drive that has one.
+///
+/// # Errors
+/// As for writing the drive.
+pub fn erase_btrfs_copy(drive: &WriteClearance) -> Result<(), TargetError> {
+    write(drive, &[BTRFS_COPY], &[0; BYTES as usize])
+}
+
 /// Returns the offsets of the marks on a drive of `size_bytes`.
 fn offsets(size_bytes: u64) -> Vec<u64> {
     let last = (size_bytes / BYTES).saturating_sub(1) * BYTES;
@@ -53,21 +73,25 @@ pub(crate) fn block(mark: Mark) -> Vec<u8> {
 }
 
 fn stamped(drive: &ReadClearance, mark: Mark) -> Result<Vec<u64>, TargetError> {
-    let failed = |errno| TargetError::of(drive.name(), "read its mark", errno);
-    let file = drive.open(CACHED)?;
-    // Layers above bypass the drive's page cache when writing.
-    let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     let expected = block(mark);
     let mut found = Vec::new();
     for offset in offsets(drive.size_bytes()) {
-        let mut bytes = vec![0; BYTES as usize];
-        match rustix::io::pread(&file, &mut bytes[..], offset) {
-            Ok(read) if bytes[..read] == expected => found.push(offset),
-            Ok(_) => {}
-            Err(errno) => return Err(failed(errno)),
+        if read_block(drive, offset)? == expected {
+            found.push(offset);
         }
     }
     Ok(found)
+}
+
+/// Reads a block; zeros beyond the end.
+fn read_block(drive: &ReadClearance, offset: u64) -> Result<Vec<u8>, TargetError> {
+    let file = drive.open(CACHED)?;
+    // Layers above bypass the drive's page cache when writing.
+    let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+    let mut bytes = vec![0; BYTES as usize];
+    rustix::io::pread(&file, &mut bytes[..], offset)
+        .map_err(|errno| TargetError::of(drive.name(), "read its mark", errno))?;
+    Ok(bytes)
 }
 
 fn write(drive: &WriteClearance, offsets: &[u64], bytes: &[u8]) -> Result<(), TargetError> {

@@ -6,7 +6,8 @@ use iodyno_host::{Depth, Live, snapshot};
 use iodyno_layout::{Names, empty};
 use iodyno_model::{Built, Host, Mark};
 use iodyno_target::{
-    Lost, Permission, Target, TargetError, every_drive, is_stamped, lend, resolve, unstamp,
+    Lost, Permission, Target, TargetError, erase_btrfs_copy, every_drive, has_btrfs_copy,
+    is_stamped, lend, resolve, unstamp,
 };
 
 use super::program;
@@ -71,9 +72,19 @@ impl Drive<'_> {
                 if takes_discards(&host, &target) {
                     output_of(&discarding, &[0])?;
                 }
+                // Not discarded, or discarded without effect. While what proves it ours is there.
+                if target
+                    .clear_for_reading()
+                    .and_then(|read| has_btrfs_copy(&read))
+                    .map_err(CampaignError::Target)?
+                {
+                    let clearance = target
+                        .clear_for_writing(&host, &permission)
+                        .map_err(CampaignError::Target)?;
+                    erase_btrfs_copy(&clearance).map_err(CampaignError::Target)?;
+                }
                 output_of(&wiping, &[0])?;
-                self.empty(&host, &target, mark, self.words(), false)?;
-                return Ok(Outcome::Emptied);
+                return self.empty(&host, &target, mark, self.words(), false);
             }
             DriveContent::Another(what) => {
                 return Ok(Outcome::LeftAlone(format!("it holds {what} by now")));

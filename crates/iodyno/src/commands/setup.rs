@@ -110,6 +110,7 @@ impl Setup {
             let (asked, quiet) = &self.streaming;
             self.stream = Stream::open(asked, *quiet)?;
         }
+        let newest = self.newest();
         let mut watchers = Several(vec![&mut *watcher]);
         if let Some(stream) = &mut self.stream {
             watchers.0.push(stream);
@@ -130,10 +131,11 @@ impl Setup {
         let run_id = match outcome {
             Ok(run_id) => run_id,
             Err(error) => {
-                // The output file lacks the results so far, too.
-                if self.store.aside().is_some() {
-                    let last = self.store.find("last")?;
-                    unstored::save(&self.store, &self.store.load(&last.id)?, &self.claims)?;
+                // The output file lacks the results so far, too; without a run of its own there
+                // are none.
+                let own = self.newest().filter(|id| Some(id) != newest.as_ref());
+                if let Some(id) = own.filter(|_| self.store.aside().is_some()) {
+                    unstored::save(&self.store, &self.store.load(&id)?, &self.claims)?;
                 }
                 return Err(error.into());
             }
@@ -141,6 +143,11 @@ impl Setup {
         let record = self.store.load(&run_id)?;
         unstored::save(&self.store, &record, &self.claims)?;
         Ok(record)
+    }
+
+    /// Returns the ID of the newest run, if there is one.
+    fn newest(&self) -> Option<String> {
+        self.store.find("last").ok().map(|run| run.id)
     }
 }
 

@@ -146,11 +146,11 @@ fn with_device_type<'h>(
     }
 }
 
-/// Users of a device: mount points first, then the layers between; `free`, or `-` if unknown.
+/// Users of a device: mount points first, then the layers between; `unused`, or `-` if unknown.
 fn uses(uses: Option<Vec<String>>) -> GridCell {
     let Some(uses) = uses else { return GridCell::plain("-") };
     if uses.is_empty() {
-        return GridCell::plain("free");
+        return GridCell::plain("unused");
     }
     let mut text = uses.iter().take(USES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if uses.len() > USES_SHOWN {

@@ -22,12 +22,8 @@ pub(crate) const ON_FILES: &str =
 
 /// The fastest layout by workload, a line per layout of each workload, and the caveats; `further`
 /// are commands for details.
-pub fn layouts_text(
-    held: &Layouts<'_>,
-    are_on_files: bool,
-    further: &[String],
-    style: &Style,
-) -> String {
+pub fn layouts_text(held: &Layouts<'_>, further: &[String], style: &Style) -> String {
+    let are_on_files = held.are_on_files();
     let workloads = held.workloads();
     let raw: Vec<&str> =
         held.one.into_iter().chain(held.all).map(|record| record.run.id.as_str()).collect();

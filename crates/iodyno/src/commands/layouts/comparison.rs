@@ -17,8 +17,7 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();
     if let Some(comparison) = Comparison::among(&named) {
         let further = [format!("Page: iodyno report {}", shell_word(&arguments.run))];
-        let on_files = comparison.are_on_files();
-        terminal::print(&shown(context, &comparison, &arguments.table, on_files, &further)?)?;
+        terminal::print(&shown(context, &comparison, &arguments.table, &further)?)?;
     }
     Ok(0)
 }
@@ -28,7 +27,6 @@ pub(super) fn shown(
     context: &Context,
     comparison: &Comparison<'_>,
     table: &Table,
-    are_on_files: bool,
     further: &[String],
 ) -> Result<String> {
     if context.json {
@@ -36,6 +34,6 @@ pub(super) fn shown(
         return Ok(json_text(&document)?);
     }
     let style = terminal::style(context, table);
-    let text = layouts_text(comparison, are_on_files, further, &style);
+    let text = layouts_text(comparison, further, &style);
     Ok(terminal::in_locale(text))
 }

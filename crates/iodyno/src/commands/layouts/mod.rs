@@ -116,7 +116,10 @@ fn on_drives(
     let permission = files.map_or_else(|| arguments.run_options.permission(), Files::permission);
     let allowed = Allowed::new(&setup.host, &targets, &permission)?;
     let (measured, status) = measure_all(context, arguments, setup, &name, &trials, &allowed);
-    print(context, arguments, &setup.store, &name, &trials, &measured)?;
+    // Why there is nothing to compare is said already.
+    if !measured.is_empty() {
+        print(context, arguments, &setup.store, &name, &trials, &measured)?;
+    }
     Ok(status)
 }
 
@@ -155,6 +158,7 @@ fn measure_all(
             Ok(workload) => workload,
             Err(error) => {
                 terminal::note(&format!("{}: {error}", trial.label));
+                status = 3;
                 continue;
             }
         };
@@ -182,10 +186,12 @@ fn measure_all(
             Err(error) => {
                 terminal::print_error(&error);
                 status = 3;
-                matches!(
+                let ends = matches!(
                     error.downcast_ref(),
                     Some(CampaignError::Interrupted | CampaignError::Standing { .. })
-                )
+                );
+                // Without a journal nothing is built: the next ones would be refused, too.
+                ends || setup.store.aside().is_some()
             }
         };
         if ends {
@@ -259,6 +265,9 @@ impl Allowed {
 fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
     let smallest = targets.iter().filter_map(Target::size_bytes).min().unwrap_or(0);
     let most = (smallest as f64 * MAX_DRIVE_SHARE) as u64 >> 20 << 20;
+    if most == 0 {
+        bail_usage!("the smallest drive is too small: {}", Bytes(smallest).binary());
+    }
     let asked = arguments.range.unwrap_or(DEFAULT_BYTES.min(most));
     if asked > most || asked == 0 {
         let (asked, most) = (Bytes(asked).binary(), Bytes(most).binary());
@@ -307,6 +316,5 @@ fn print(
         ]
     });
     let table = &arguments.run_options.load_options.table;
-    let on_files = arguments.on_files.is_some();
-    terminal::print(&comparison::shown(context, &compared, table, on_files, &further)?)
+    terminal::print(&comparison::shown(context, &compared, table, &further)?)
 }
