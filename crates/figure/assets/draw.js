@@ -49,6 +49,7 @@
   }
 
   function text(quantity, value, digits) {
+    if (!Number.isFinite(value)) return "-"; // not known
     if (quantity === "share") return number(value * 100, digits) + "\u2009%";
     if (quantity === "nines") return "p" + percentile(value);
     const units = PREFIXES[quantity];
@@ -137,7 +138,7 @@
       const [low, high, value, predicted] = [1, 2, 3, 4].map((n) => api.value(n));
       const edge = params.coordSys.x + params.coordSys.width;
       const open = at(high)[0] > edge + 1;
-      const [x, y] = [Math.min(edge, at(Math.max(high, value))[0]), at(value)[1]];
+      const [x, y] = [Math.min(edge, at(Math.max(high, value || 0))[0]), at(0)[1]];
       const words = {
         type: "text", x: x + 6, y,
         style: { text: (predicted ? "~ " : "") + text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
@@ -312,6 +313,8 @@
     return Math.min(4800, around + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
   }
 
+  const ticks = (room) => Math.max(1, Math.min(5, Math.floor(room)));
+
   // Lays out a picture of `width` by `height`; `ends` are the names at the ends of lines,
   // in place of a legend.
   function place(option, width, height, ends) {
@@ -371,13 +374,16 @@
       const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : option.yAxis[n].name ? LABELS : LABELS - 30;
       // Stacked panels have the same right edge.
       const names = ends ? (columns > 1 ? ends[n] : ends.flat()) : [];
-      const named = names.length ? 20 + Math.max(...names.map((one) => textWidth(one.text, 12))) : 0;
+      const named = names.length ? 28 + Math.max(...names.map((one) => textWidth(one.text, 12))) : 0;
       const right = lying ? (bar ? 26 : 84) : Math.max(26, named);
       Object.assign(option.grid[n], {
         left: left + labels, top: above + head + 8,
         width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].name ? option.xAxis[n].nameGap || 24 : 8)),
         outerBoundsMode: "none",
       });
+      // As many ticks as there is room for their labels.
+      option.xAxis[n].splitNumber = ticks(option.grid[n].width / 45);
+      option.yAxis[n].splitNumber = ticks(option.grid[n].height / 28);
       if (lying) {
         // A name gets as many lines as fit in its row; the rest is left out.
         const axis = option.yAxis[n];
@@ -446,14 +452,14 @@
     const named = new Set(ends.flat().map((one) => one.text));
     const wanted = single ? [] : option.legend.data.map((one) => one.name);
     const room = (width - 2 * MARGIN) / columnsIn(option, width) - LABELS;
-    const fits = ends.flat().every((one) => textWidth(one.text, 12) + 20 < room / 3);
+    const fits = ends.flat().every((one) => textWidth(one.text, 12) + 28 < room / 3);
     return named.size > 1 && fits && wanted.every((name) => named.has(name)) ? ends : null;
   }
 
   const LINE = 14; // between names at the ends of lines
 
-  // Names at the ends of lines without overlap, each with a stroke from its line; null if a
-  // panel is too low for them.
+  // Names at the ends of lines without overlap, each with a stroke like its line outside the
+  // panel, and a thin grey tie from its end; null if a panel is too low for them.
   function labels(option, chart, ends, onclick) {
     const elements = [];
     for (const [n, all] of ends.entries()) {
@@ -469,11 +475,11 @@
       const selected = chart.getOption().legend[0].selected;
       for (const { text, name, color, dash, from, y } of placed) {
         const opacity = selected[name] === false ? 0.3 : 1;
-        const points = [[Math.min(edge, from[0] + 3), from[1]], [edge + 6, y], [edge + 14, y]];
-        const lineDash = { dashed: [5, 4], dotted: [2, 3] }[dash];
-        elements.push({ type: "polyline", silent: true, shape: { points }, style: { stroke: color, lineWidth: 1.4, lineDash, fill: null, opacity } });
+        const stroke = (points, style) => elements.push({ type: "polyline", silent: true, shape: { points }, style: { fill: null, opacity, ...style } });
+        stroke([[Math.min(edge, from[0] + 3), from[1]], [edge + 6, y]], { stroke: option.xAxis[n].axisLine.lineStyle.color, lineWidth: 0.7 });
+        stroke([[edge + 6, y], [edge + 22, y]], { stroke: color, lineWidth: 1.6, lineDash: { dashed: [5, 4], dotted: [2, 3] }[dash] });
         elements.push({
-          type: "text", x: edge + 18, y, onclick: onclick && (() => onclick(name)), cursor: onclick ? "pointer" : "default",
+          type: "text", x: edge + 26, y, onclick: onclick && (() => onclick(name)), cursor: onclick ? "pointer" : "default",
           style: { text, font: "12px sans-serif", fill: option.textStyle.color, verticalAlign: "middle", opacity },
         });
       }

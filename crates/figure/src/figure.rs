@@ -285,10 +285,12 @@ pub enum Stroke {
 pub struct Point {
     /// Horizontal position.
     pub x: f64,
-    /// Vertical position.
+    /// Vertical position; NaN: a gap in a line.
     pub y: f64,
     /// Lower and upper end of the interval along the measured axis.
     pub interval: Option<(f64, f64)>,
+    /// Confidence level of the interval, 0..1; `None`: it is the range of repeated measurements.
+    pub level: Option<f64>,
     /// Label; may be empty.
     pub label: String,
     /// True if predicted, not measured: its interval is what measured points leave.
@@ -298,7 +300,17 @@ pub struct Point {
 impl Point {
     /// A measured point without interval and label.
     pub const fn new(x: f64, y: f64) -> Self {
-        Self { x, y, interval: None, label: String::new(), is_predicted: false }
+        Self { x, y, interval: None, level: None, label: String::new(), is_predicted: false }
+    }
+
+    /// A place without a value, where a line is interrupted.
+    pub(crate) const fn gap(x: f64) -> Self {
+        Self::new(x, f64::NAN)
+    }
+
+    /// True if it has no value.
+    pub const fn is_gap(&self) -> bool {
+        self.y.is_nan()
     }
 }
 
@@ -306,6 +318,23 @@ impl Series {
     /// A series without a detail.
     pub(crate) fn new(name: impl Into<String>, form: Form, points: Vec<Point>) -> Self {
         Self { name: name.into(), detail: String::new(), form, points }
+    }
+
+    /// A line through values over time, with a gap between those that are not consecutive; empty if
+    /// there are none.
+    pub(crate) fn line_points(values: impl Iterator<Item = (f64, Option<f64>)>) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::new();
+        for (x, y) in values {
+            match y.filter(|y| y.is_finite()) {
+                Some(y) => points.push(Point::new(x, y)),
+                None if points.last().is_some_and(|last| !last.is_gap()) => {
+                    points.push(Point::gap(x));
+                }
+                None => {}
+            }
+        }
+        points.pop_if(|last| last.is_gap());
+        points
     }
 
     /// True if some of its points are predicted.

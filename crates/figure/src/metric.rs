@@ -71,7 +71,7 @@ impl Metric {
             Self::Iops => result.iops,
             Self::Bandwidth => result.bandwidth,
             Self::Mean => result.mean_latency().map(|(_, value)| value),
-            Self::Percentile(percent) => result.percentile(percent).map(|(_, value)| value),
+            Self::Percentile(percent) => result.known_percentile(percent).map(|(_, value)| value),
             Self::Max => {
                 let (kind, _) = result.mean_latency()?;
                 result.max_of(kind)

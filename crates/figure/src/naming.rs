@@ -196,9 +196,11 @@ pub(crate) fn by_name<'a>(
     all: &[Observation<'a>],
     names: &[String],
 ) -> Vec<(String, Vec<Observation<'a>>)> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut groups: Vec<(String, Vec<Observation<'a>>)> = Vec::new();
     for (one, name) in all.iter().zip(names) {
-        match groups.iter_mut().find(|(known, _)| known == name) {
+        let at = *places.entry(name).or_insert(groups.len());
+        match groups.get_mut(at) {
             Some((_, group)) => group.push(*one),
             None => groups.push((name.clone(), vec![*one])),
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{DirectionResult, Estimate, Measurement, Prediction, Spread};
 
-use crate::figure::Point;
+use crate::figure::{Panel, Point};
 use crate::naming::{values, workloads};
 use crate::request::{number, option_of};
 use crate::{FigureError, Filter, Judged, Metric, Request, Source};
@@ -135,29 +135,38 @@ fn measured(all: &[Observation<'_>], option: &str) -> String {
     }
 }
 
-/// Value of a metric over observations of the same point: of one with its confidence interval, of
-/// several the median with the range; `None` if none has it.
-pub(crate) fn value_of(
-    metric: Metric,
-    all: &[Observation<'_>],
-) -> Option<(f64, Option<(f64, f64)>)> {
+/// Value of a metric over observations of the point at `x`: of one with its confidence interval,
+/// of several the median with the range; `None` if none has it.
+pub(crate) fn point_of(metric: Metric, all: &[Observation<'_>], x: f64) -> Option<Point> {
     let mut known: Vec<_> = all.iter().filter_map(|one| one.measured(metric)).collect();
     known.sort_by(|a, b| a.value.total_cmp(&b.value));
     match known.as_slice() {
         [] => None,
-        [one] => Some((one.value, interval(one))),
+        [one] => {
+            let ends = interval(one).and(one.known_bounds());
+            let level = level(one).filter(|_| ends.is_some());
+            Some(Point { interval: ends, level, ..Point::new(x, one.value) })
+        }
         [least, .., greatest] => {
             let middle = known.len() / 2;
             let median = match known.len() % 2 {
                 0 => f64::midpoint(known[middle - 1].value, known[middle].value),
                 _ => known[middle].value,
             };
-            Some((median, Some((least.value, greatest.value))))
+            Some(Point { interval: Some((least.value, greatest.value)), ..Point::new(x, median) })
         }
     }
 }
 
-/// Ends of the interval, if known.
+/// Level of the confidence interval, if it has one.
+const fn level(of: &Estimate) -> Option<f64> {
+    match of.spread {
+        Spread::Confidence { level, .. } => Some(level),
+        Spread::Rounding { .. } | Spread::Unknown => None,
+    }
+}
+
+/// Ends of the confidence interval, if it has one.
 pub(crate) fn interval(of: &Estimate) -> Option<(f64, f64)> {
     match of.spread {
         Spread::Confidence { low, high, .. } if low.is_finite() && high.is_finite() => {
@@ -178,8 +187,7 @@ pub(crate) fn points(
     places.dedup();
     let at = |x: f64| {
         let here: Vec<_> = all.iter().filter(|one| x_of(one) == Some(x)).copied().collect();
-        let (y, interval) = value_of(metric, &here)?;
-        Some(Point { interval, ..Point::new(x, y) })
+        point_of(metric, &here, x)
     };
     places.into_iter().filter_map(at).collect()
 }
@@ -201,24 +209,20 @@ pub(crate) fn table_notes(all: &[Observation<'_>], across: &[&str], at: &[&str])
     is_repeated(all, across, at).then(|| median.to_owned()).into_iter().collect()
 }
 
-/// Notes on the error bars of points; see [`is_repeated`].
-pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
+/// Notes on the error bars in these panels.
+pub(crate) fn whisker_notes(panels: &[Panel]) -> Vec<String> {
+    let points = panels.iter().flat_map(Panel::series).flat_map(|one| &one.points);
+    let whiskers = points.filter(|point| point.interval.is_some() && !point.is_predicted);
+    let levels: Vec<Option<f64>> = whiskers.map(|point| point.level).collect();
     let mut notes = Vec::new();
-    if is_repeated(all, across, at) {
+    if levels.contains(&None) {
         notes.push(
             "Repeated points are drawn as their median, with whiskers from the \
              lowest to the highest."
                 .into(),
         );
     }
-    let level = |one: &Observation<'_>| {
-        let estimates = [one.result.iops, one.result.bandwidth, one.result.latency_mean];
-        estimates.into_iter().flatten().find_map(|estimate| match estimate.spread {
-            Spread::Confidence { level, .. } => Some(level),
-            _ => None,
-        })
-    };
-    if let Some(level) = all.iter().find_map(level) {
+    if let Some(level) = levels.iter().flatten().next() {
         let which = if notes.is_empty() { "Whiskers" } else { "Other whiskers" };
         let percent = level * 100.0;
         notes.push(format!("{which} are {percent:.0} % confidence intervals of the mean."));
@@ -229,16 +233,17 @@ pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str
 /// Number of admitted measurements that are not valid, with their caveats.
 pub(crate) fn reservations(all: &[Observation<'_>], request: &Request) -> Vec<String> {
     let mut by_validity: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
-    for (n, one) in all.iter().enumerate() {
+    let mut places = BTreeSet::new();
+    for one in all {
         // A measurement of two directions counts once.
-        let is_first = !all[..n].iter().any(|before| before.place == one.place);
+        let is_first = places.insert(one.place);
         if let Some(judged) = one.judged(request).filter(|_| is_first)
             && let Some(validity) = &judged.validity
         {
             by_validity.entry(validity).or_default().push(judged);
         }
     }
-    let measured = all.iter().map(|one| one.place).collect::<BTreeSet<_>>().len();
+    let measured = places.len();
     let note = |(validity, judged): (&str, Vec<&Judged>)| {
         let reasons: BTreeSet<_> = judged.iter().flat_map(|one| &one.reservations).collect();
         let reasons: Vec<&str> = reasons.into_iter().map(String::as_str).collect();

@@ -164,6 +164,12 @@ impl Estimate {
         self.relative_half_width().is_some_and(|width| width.is_nan() || width > 1.0)
     }
 
+    /// Bounds of the interval, unless they are not known or too wide to be shown.
+    pub fn known_bounds(&self) -> Option<(f64, f64)> {
+        self.bounds()
+            .filter(|(low, high)| low.is_finite() && high.is_finite() && !self.is_too_wide())
+    }
+
     /// Adds two estimates. Their intervals add up, which is too wide for independent errors; if one
     /// has no interval, the sum has none.
     #[must_use]

@@ -38,6 +38,8 @@ pub struct Histogram {
 impl Histogram {
     /// Number of bins needed for all of `u64`.
     pub const BINS: usize = ((64 - SUB_BITS as usize) << SUB_BITS) + SUB as usize;
+    /// I/Os required beyond a percentile that is shown: with fewer, a single straggler moves it.
+    pub const LEAST_BEYOND: u64 = 30;
 
     /// Returns the bin index of a value in ns.
     #[inline]
@@ -166,6 +168,15 @@ impl Histogram {
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64;
         self.value_at_rank(rank.max(1))
+    }
+
+    /// Returns percentile `percent`, if [`Self::LEAST_BEYOND`] I/Os lie beyond it, below one under
+    /// the median and above any other.
+    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        let q = percent / 100.0;
+        // Tolerance for rounding: 30 000 x 0.001 should be 30.
+        let beyond = self.count as f64 * q.min(1.0 - q) + 1e-6;
+        self.quantile_ns(q).filter(|_| beyond >= Self::LEAST_BEYOND as f64)
     }
 
     /// Returns the non-empty bins, smallest first.

@@ -255,6 +255,15 @@ impl DirectionResult {
         total_or_completion(|kind| self.percentile_of(kind, percent))
     }
 
+    /// Percentile `percent` as in [`Self::percentile`], if enough I/Os lie beyond it or, without
+    /// bins, a report states it.
+    pub fn known_percentile(&self, percent: f64) -> Option<(LatencyKind, Estimate)> {
+        match self.total_or_completion_bins() {
+            Some((kind, bins)) => Some((kind, Estimate::bare(bins.percentile_ns(percent)? as f64))),
+            None => self.percentile(percent),
+        }
+    }
+
     /// Bins of the kind chosen as in [`Self::mean_latency`].
     pub fn total_or_completion_bins(&self) -> Option<(LatencyKind, &Histogram)> {
         total_or_completion(|kind| self.bins(kind))

@@ -4,7 +4,7 @@ use iodyno_model::distinct;
 
 use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::naming::{common, names, shared_names, workloads};
-use crate::observation::{Observation, observations, table_notes, value_of, whisker_notes};
+use crate::observation::{Observation, observations, point_of, table_notes, whisker_notes};
 use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
@@ -28,7 +28,6 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         return Err(FigureError::TooMany { what: format!("{} workloads", table.rows.len()) });
     }
     let is_table = table.rows.len() > MOST_SERIES && table.columns.len() > MOST_SERIES;
-    let mut notes = if is_table { table_notes } else { whisker_notes }(&measured, &[], &[]);
     let over = (request.kind == Kind::Ratio).then(|| table.columns[0].as_str());
     if over.is_some() && table.columns.len() < 2 {
         let why = "ratios to the first run need several runs";
@@ -41,9 +40,14 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if panels.is_empty() {
         return Err(super::unknown_metric(request));
     }
+    let mut notes = match is_table {
+        true => table_notes(&measured, &[], &[]),
+        false => whisker_notes(&panels),
+    };
+    let has_whiskers = !notes.is_empty();
     notes.extend(note.filter(|_| metrics.contains(&Metric::Iops)));
     notes.extend(
-        over.filter(|_| !is_table)
+        over.filter(|_| !is_table && has_whiskers)
             .map(|first| format!("Error bars are per run; those of {first} are at {first}.")),
     );
     Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
@@ -77,7 +81,7 @@ impl<'a> Table<'a> {
     /// Bars of one metric, relative to the series `over`; `None` if no observation has it.
     fn panel(&self, metric: Metric, over: Option<&str>) -> Option<Panel> {
         let mut series: Vec<Series> =
-            self.columns.iter().filter_map(|column| self.bars(metric, column)).collect();
+            self.columns.iter().map(|column| self.bars(metric, column)).collect();
         let (mut name, mut quantity) = (metric.name(), metric.quantity());
         if let Some(first) = over {
             (name, quantity) = (format!("{name} over {first}"), Quantity::Ratio);
@@ -85,26 +89,23 @@ impl<'a> Table<'a> {
         }
         let (x, y) =
             (Axis::new(name, quantity, Scale::Linear), Axis::of_categories("", self.rows.clone()));
-        (!series.is_empty()).then(|| Panel::of_series(x, y, series))
+        let is_known = series.iter().any(|one| !one.points.is_empty());
+        is_known.then(|| Panel::of_series(x, y, series))
     }
 
-    fn bars(&self, metric: Metric, column: &str) -> Option<Series> {
+    fn bars(&self, metric: Metric, column: &str) -> Series {
         let bar = |(y, row): (usize, &String)| self.bar(metric, y as f64, row, column);
-        let points: Vec<Point> = self.rows.iter().enumerate().filter_map(bar).collect();
-        (!points.is_empty()).then(|| Series::new(column, Form::Bars, points))
+        let points = self.rows.iter().enumerate().filter_map(bar).collect();
+        Series::new(column, Form::Bars, points)
     }
 
     /// The measured value, or else the predicted one.
     fn bar(&self, metric: Metric, y: f64, row: &str, column: &str) -> Option<Point> {
         let all = self.cells.iter().filter(|(_, of, by)| of == row && by == column);
         let here: Vec<Observation<'_>> = all.map(|(one, ..)| *one).collect();
-        let measured = value_of(metric, &here);
-        let measured = measured.map(|(x, interval)| Point { interval, ..Point::new(x, y) });
-        let predicted = || {
-            let one = predicted_points(metric, &here, |_| Some(y)).pop()?;
-            Some(Point { x: one.y, y: one.x, ..one })
-        };
-        measured.or_else(predicted)
+        let predicted = || predicted_points(metric, &here, |_| Some(y)).pop();
+        let upright = point_of(metric, &here, y).or_else(predicted)?;
+        Some(Point { x: upright.y, y, ..upright })
     }
 }
 
@@ -123,8 +124,7 @@ fn over_first(series: &mut Vec<Series>, first: &str) {
             base.is_some()
         });
     }
-    series.retain(|one| !one.points.is_empty());
-    if !series.is_empty() {
+    if series.iter().any(|one| !one.points.is_empty()) {
         series.push(Series::new(format!("as {first}"), Form::Guide, vec![Point::new(1.0, 0.0)]));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_model::{Measurement, Window};
+use iodyno_model::{Direction, Measurement, Window};
 
 use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke};
 use crate::naming::common;
@@ -50,7 +50,8 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
             (!points.is_empty())
                 .then(|| Series::new(stretch.name.as_str(), Form::Line(Stroke::Solid), points))
         };
-        stretches.iter().filter_map(line).collect::<Vec<Series>>()
+        let is_drawn = |stretch: &&Stretch<'_>| over_time || stretch.writes();
+        stretches.iter().filter(is_drawn).filter_map(line).collect::<Vec<Series>>()
     };
     let time = || Axis {
         end: Some(request.xmax_ns.map_or(end_ns, |ns| ns as f64)),
@@ -123,7 +124,7 @@ fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stret
 }
 
 fn bytes_written(of: &Measurement) -> u64 {
-    let result = of.result(iodyno_model::Direction::Write);
+    let result = of.result(Direction::Write);
     result.and_then(|result| result.whole_bytes.or(result.bytes)).unwrap_or(0)
 }
 
@@ -133,6 +134,10 @@ fn length_ns(of: &Measurement) -> f64 {
 }
 
 impl Stretch<'_> {
+    fn writes(&self) -> bool {
+        self.one.result.direction == Direction::Write
+    }
+
     /// Its windows, merged to at least `step_ns` each, at their middles.
     fn points(
         &self,
@@ -140,7 +145,7 @@ impl Stretch<'_> {
         y: &dyn Fn(&Window) -> Option<f64>,
         over_time: bool,
     ) -> Vec<Point> {
-        let mut points = Vec::new();
+        let mut values = Vec::new();
         let (mut joined, mut written): (Option<Window>, f64) = (None, 0.0);
         let windows = self.one.result.series.whole();
         for (at, window) in windows.iter().enumerate() {
@@ -161,8 +166,8 @@ impl Stretch<'_> {
                 false => self.written_bytes + written + bytes / 2.0,
             };
             written += bytes;
-            points.extend(y(&whole).filter(|y| y.is_finite()).map(|y| Point::new(x, y)));
+            values.push((x, y(&whole)));
         }
-        points
+        Series::line_points(values.into_iter())
     }
 }

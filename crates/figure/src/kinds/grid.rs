@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel};
 use crate::naming::{by_name, common, names, values};
-use crate::observation::{Observation, interval, observations, sort, table_notes, value_of};
+use crate::observation::{Observation, interval, observations, point_of, sort, table_notes};
 use crate::predicted::predictions;
 use crate::{FigureError, Kind, Metric, Request, Source};
 
@@ -79,7 +79,7 @@ fn panel(kind: Kind, metric: Metric, title: String, group: &[Observation<'_>]) -
                     && one.option("numjobs").as_ref() == Some(jobs)
             };
             let here: Vec<_> = group.iter().filter(is_here).copied().collect();
-            let measured = value_of(metric, &here).map(|(value, _)| (value, None));
+            let measured = point_of(metric, &here, 0.0).map(|point| (point.y, None));
             let predicted = || {
                 let rate = here.iter().find_map(|one| one.prediction(metric))?;
                 Some((rate.value, interval(&rate)))

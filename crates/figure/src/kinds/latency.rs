@@ -16,9 +16,6 @@ const BINS_PER_DOUBLING: f64 = 8.0;
 /// The curve ends at p99.999.
 const MOST_NINES: f64 = 5.0;
 
-/// Number of I/Os beyond a percentile for it to be certain.
-const BEYOND: u64 = 30;
-
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
     sort(&mut shown);
@@ -62,7 +59,8 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         notes.push("Submission latencies (slat) only.".to_owned());
     }
     if uncertain {
-        notes.push("Dotted: fewer than 30 I/Os were slower.".to_owned());
+        let least = Histogram::LEAST_BEYOND;
+        notes.push(format!("Dotted: fewer than {least} I/Os were slower."));
     }
     if densities.len() < shown.len() {
         notes.push("Points are percentiles stated in a report.".to_owned());
@@ -141,7 +139,7 @@ fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
         }
         let Some(value) = bins.value_at_rank(below) else { break };
         let point = Point::new(nines, value as f64);
-        match beyond >= BEYOND {
+        match beyond >= Histogram::LEAST_BEYOND {
             true => certain.push(point),
             false => {
                 // Joins the two lines.

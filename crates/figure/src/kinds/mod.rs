@@ -14,6 +14,8 @@ mod topology;
 
 use std::collections::BTreeSet;
 
+use iodyno_model::Histogram;
+
 use crate::figure::{Figure, Form, Panel, Scale, Series};
 use crate::naming::{by_name, names, values};
 use crate::observation::{observations, reservations};
@@ -132,5 +134,11 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
 /// Error if no measurement has the requested metric.
 fn unknown_metric(request: &Request) -> FigureError {
     let name = request.metric.map_or_else(|| "a rate or latency".into(), Metric::name);
-    FigureError::Nothing(format!("none of these measurements has {name}"))
+    let why = match request.metric {
+        Some(Metric::Percentile(_)) => {
+            format!("; a percentile needs {} slower I/Os", Histogram::LEAST_BEYOND)
+        }
+        _ => String::new(),
+    };
+    FigureError::Nothing(format!("none of these measurements has {name}{why}"))
 }

@@ -69,7 +69,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if panels.is_empty() {
         return Err(super::unknown_metric(request));
     }
-    let mut notes = whisker_notes(&shown, &["target"], &["drives"]);
+    let mut notes = whisker_notes(&panels);
     notes.push("Ideal: rate of the fewest drives, scaled by drive count.".into());
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })

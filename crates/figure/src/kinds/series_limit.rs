@@ -70,7 +70,8 @@ fn selected(figure: &Figure, names: &[String]) -> Vec<String> {
     let mean = |name: &String| {
         let of = main_panel(figure).series().iter().find(|one| one.name == *name);
         of.map_or(0.0, |of| {
-            of.points.iter().map(|point| point.y).sum::<f64>() / of.points.len() as f64
+            let known = || of.points.iter().filter(|point| !point.is_gap());
+            known().map(|point| point.y).sum::<f64>() / known().count() as f64
         })
     };
     let mut ranked: Vec<(f64, &String)> = names.iter().map(|name| (mean(name), name)).collect();
@@ -135,7 +136,6 @@ fn transpose(panel: &mut Panel, names: &[String]) {
         Series::new(name, Form::Bars, points)
     };
     *series = rows.into_iter().enumerate().map(of_row).collect();
-    series.retain(|one| !one.points.is_empty());
     series.extend(guides);
 }
 

@@ -26,7 +26,7 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
         let y = Axis::of_metric(metric);
         panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
     }
-    let mut notes = notes_of(named.len(), &shown, "bs");
+    let mut notes = notes_of(named.len(), &panels, &shown, "bs");
     notes.extend(note.filter(|_| request.metric.is_none_or(|one| one == Metric::Iops)));
     finished(request, &shown, panels, notes)
 }
@@ -51,7 +51,6 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     };
     let named = by_name(&shown, &names(&shown, request, &[option]));
     let (mut rates, mut latencies, mut tradeoffs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut notes = notes_of(named.len(), &shown, option);
     for (series_name, group) in &named {
         let against = |metric| points(metric, group, |one| one.number(option));
         let mut of_rate = against(rate);
@@ -71,6 +70,9 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
         }
         rates.extend(predicted_series(series_name, rate, group, |one| one.number(option)));
     }
+    if latencies.is_empty() && request.metric == Some(latency) {
+        return Err(super::unknown_metric(request));
+    }
     let x = |series: &[Series]| ticked(name, Quantity::Count, series);
     let latency_axis = |series: &[Series]| {
         Axis::new(latency.name(), Quantity::Latency, super::latency_scale(series))
@@ -80,14 +82,22 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     panels.extend(panel(x(&rates), rate_axis(), rates));
     panels.extend(panel(x(&latencies), latency_axis(&latencies), latencies));
     panels.extend(panel(rate_axis(), latency_axis(&tradeoffs), tradeoffs));
+    let mut notes = notes_of(named.len(), &panels, &shown, option);
     notes.extend(note.filter(|_| rate == Metric::Iops));
     finished(request, &shown, panels, notes)
 }
 
-/// Notes on repeated points, for this number of series over an option.
-fn notes_of(series: usize, shown: &[Observation<'_>], option: &str) -> Vec<String> {
-    let notes = if series > MOST_SERIES { table_notes } else { whisker_notes };
-    notes(shown, &[option], &[option])
+/// Notes on whiskers or, for more series than a panel shows as lines, on repeated points.
+fn notes_of(
+    series: usize,
+    panels: &[Panel],
+    shown: &[Observation<'_>],
+    option: &str,
+) -> Vec<String> {
+    match series > MOST_SERIES {
+        true => table_notes(shown, &[option], &[option]),
+        false => whisker_notes(panels),
+    }
 }
 
 /// Keeps the observations with a numeric value of the option.

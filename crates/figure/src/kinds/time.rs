@@ -1,6 +1,6 @@
 //! Rates and latencies over time.
 
-use iodyno_model::{LatencyWindow, Window};
+use iodyno_model::{Histogram, LatencyWindow, Window};
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
 use crate::naming::{common, names};
@@ -13,9 +13,6 @@ const PERCENTILES: [(f64, Stroke); 3] =
 
 /// Maximum number of series drawn with several percentiles.
 pub(super) const MOST_SERIES: usize = 4;
-
-/// I/Os that must lie beyond a percentile in most windows for it to be drawn by default.
-const BEYOND: f64 = 30.0;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
@@ -43,7 +40,8 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         let metric = request.metric.map_or_else(String::new, Metric::name);
         return Err(FigureError::Nothing(format!(
             "{metric} over time is not known: rates need a log of them, percentiles a histogram \
-             log (fio's write_hist_log) or a run of iodyno's own"
+             log (fio's write_hist_log) or a run of iodyno's own, and {} slower I/Os at a time",
+            Histogram::LEAST_BEYOND
         )));
     }
     share_axis(&mut panels);
@@ -110,12 +108,25 @@ fn rate_points(
     one: &Observation<'_>,
     value: impl Fn(&Window) -> Option<f64>,
 ) -> Vec<Point> {
-    (one.result.series.whole().iter())
-        .filter_map(|window| {
-            let x = midpoint(request, window.start_ns, window.duration_ns)?;
-            Some(Point::new(x, value(window).filter(|y| y.is_finite())?))
-        })
-        .collect()
+    let windows = one.result.series.whole();
+    let places = windows.iter().map(|window| (window.start_ns, window.duration_ns, value(window)));
+    points(request, places)
+}
+
+/// Points at the middles of windows, (start, length, value), with gaps where there is no window or
+/// none of them has a value.
+fn points(request: &Request, windows: impl Iterator<Item = (u64, u64, Option<f64>)>) -> Vec<Point> {
+    let mut end_ns = 0;
+    let values = windows.flat_map(|(start_ns, duration_ns, value)| {
+        let missing_ns = start_ns.saturating_sub(end_ns);
+        // Windows follow each other within a fraction of their length.
+        let missing = (missing_ns > duration_ns / 2)
+            .then(|| midpoint(request, end_ns, missing_ns).map(|x| (x, None)));
+        end_ns = start_ns.saturating_add(duration_ns);
+        let here = midpoint(request, start_ns, duration_ns).map(|x| (x, value));
+        missing.flatten().into_iter().chain(here)
+    });
+    Series::line_points(values)
 }
 
 fn rates(
@@ -148,7 +159,7 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
     for (name, one) in named {
         let before = series.len();
         for &(percent, stroke) in &percentiles {
-            if only_percentiles || has_enough_ios(one, percent) {
+            if only_percentiles || is_mostly_known(one, percent) {
                 let points = percentile_points(request, one, percent);
                 series.extend(line(name, format!("p{percent}"), stroke, points));
             }
@@ -187,21 +198,20 @@ fn stroke_legend(series: &[Series]) -> String {
     format!("Latency: {}", words.join(", "))
 }
 
-/// True if enough I/Os lie beyond the percentile in most windows.
-fn has_enough_ios(one: &Observation<'_>, percent: f64) -> bool {
-    let windows = one.result.latency_series.windows();
-    let beyond = |window: &&LatencyWindow| {
-        window.latency.count() as f64 * (1.0 - percent / 100.0) + 1e-6 >= BEYOND
-    };
-    2 * windows.iter().filter(beyond).count() > windows.len()
+/// True if the percentile is known in most windows that have I/Os.
+fn is_mostly_known(one: &Observation<'_>, percent: f64) -> bool {
+    let used = || one.result.latency_series.windows().iter().filter(|of| !of.latency.is_empty());
+    let is_known = |of: &&LatencyWindow| of.latency.percentile_ns(percent).is_some();
+    2 * used().filter(is_known).count() > used().count()
 }
 
 fn percentile_points(request: &Request, one: &Observation<'_>, percent: f64) -> Vec<Point> {
     let windows = one.result.latency_series.windows().iter();
-    windows
-        .filter_map(|window| {
-            let x = midpoint(request, window.start_ns, window.duration_ns)?;
-            Some(Point::new(x, window.latency.quantile_ns(percent / 100.0)? as f64))
-        })
-        .collect()
+    points(
+        request,
+        windows.map(|window| {
+            let known = window.latency.percentile_ns(percent);
+            (window.start_ns, window.duration_ns, known.map(|ns| ns as f64))
+        }),
+    )
 }

@@ -83,6 +83,7 @@ pub(super) fn axis(
     match &axis.scale {
         Scale::Linear => {
             value["min"] = json!(0);
+            value["axisLabel"]["showMinLabel"] = json!(true);
             if axis.quantity == Quantity::Nines {
                 let ticks: Vec<f64> = std::iter::once(0.0).chain(NINES).collect();
                 value["axisTick"]["customValues"] = json!(ticks);

@@ -43,7 +43,10 @@ pub(super) fn series(
         Form::Guide => theme.faint,
         _ => theme.color(color),
     };
-    let data: Vec<Value> = series.points.iter().map(|point| datum(point, ink, theme)).collect();
+    let mut data: Vec<Value> = series.points.iter().map(|point| datum(point, ink, theme)).collect();
+    for lone in lone_points(series) {
+        data[lone] = json!({"value": data[lone], "symbol": "circle"});
+    }
     let mut value = json!({
         "name": clean(&series.name),
         "xAxisIndex": index,
@@ -67,6 +70,18 @@ pub(super) fn series(
     let mut all = vec![value];
     all.extend(whiskers(series, panel, index, (color, count), theme));
     all
+}
+
+/// Indices of points of a line that have a gap, or the line's end, on both sides.
+fn lone_points(series: &Series) -> Vec<usize> {
+    let points = &series.points;
+    let is_gap = |at: usize| points.get(at).is_none_or(Point::is_gap);
+    let is_lone =
+        |at: &usize| !is_gap(*at) && is_gap(at.wrapping_sub(1)) && is_gap(at.wrapping_add(1));
+    match series.form {
+        Form::Line(_) => (0..points.len()).filter(is_lone).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Format of an axis's values in tooltips.
@@ -120,9 +135,9 @@ fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Them
             };
             let mut value = json!({
                 "type": "line",
-                "showSymbol": series.points.len() == 1,
-                "symbol": "circle",
-                "symbolSize": 7,
+                "showSymbol": !lone_points(series).is_empty(),
+                "symbol": "none",
+                "symbolSize": if series.points.len() == 1 { 7 } else { 4 },
                 "lineStyle": line(dashes, 1.6),
             });
             if series.points.len() > MANY_POINTS {
@@ -230,7 +245,13 @@ fn whiskers(
             rounded(high.min(whisker_limits.1))
         ]))
     };
-    let data: Vec<Value> = series.points.iter().filter_map(datum).collect();
+    let mut data: Vec<Value> = series.points.iter().filter_map(datum).collect();
+    if is_bars {
+        // A row without a value is not one of 0.
+        let is_known = |row: usize| series.points.iter().any(|point| point.y == row as f64);
+        let missing = (0..panel.y.categories().len()).filter(|row| !is_known(*row));
+        data.extend(missing.map(|row| json!([row, 0, 0, null, 0, 0])));
+    }
     let (render, encode) = match is_bars {
         true => {
             let quantity = quantity(&panel.x);
