@@ -2,6 +2,7 @@
 // end, and draws it.
 (() => {
   "use strict";
+  document.documentElement.classList.add("scripted");
   const systemDark = matchMedia("(prefers-color-scheme: dark)");
   const at = (id) => document.getElementById(id);
   let charts = []; // title, element, chart, data

@@ -3,6 +3,7 @@
 (() => {
   "use strict";
   const root = document.documentElement;
+  root.classList.add("scripted");
   const systemDark = matchMedia("(prefers-color-scheme: dark)");
   const charts = new Map(); // element of a figure: its chart
   let printing = false;

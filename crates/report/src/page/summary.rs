@@ -28,45 +28,45 @@ pub(super) fn measurements(
     for &n in lines {
         let of = &record.measurements[n];
         let judged = assessment.of(n);
-        let mut lead = vec![
+        let mut lead = [
             match (step_name(record.run.kind, &of.name), n < details) {
                 (name, true) => Cell::link(name, &id(n)),
                 (name, false) => Cell::text(name),
             },
+            match record.host() {
+                Some(_) => verdict(judged),
+                None => Cell::default(),
+            },
+            validity(of, judged),
             Cell { class: "words", ..Cell::text(if one_place { io(of) } else { io_on(of) }) },
         ];
-        let verdict = match record.host() {
-            Some(_) => verdict(judged),
-            None => Cell::default(),
-        };
-        let tail = [validity(of, judged), verdict];
         if of.total.is_empty() {
-            rows.push([&lead[..], &vec![Cell::text(""); FIGURES], &tail].concat());
+            rows.push([&lead[..], &vec![Cell::text(""); FIGURES]].concat());
         }
         for result in &of.total {
-            rows.push([&lead[..], &figures(result, of.total.len() > 1), &tail].concat());
+            rows.push([&lead[..], &figures(result, of.total.len() > 1)].concat());
             // The second direction is in the row below.
-            lead = vec![Cell::default(), Cell::default()];
+            lead = Default::default();
         }
         for total in totals.iter().filter(|total| total.members.last() == Some(&n)) {
-            let mut lead = vec![Cell::text(totals::title(total, record)), Cell::default()];
+            let mut lead: [Cell; 4] = Default::default();
+            lead[0] = Cell::text(totals::title(total, record));
             for result in &total.total {
-                let figures = figures(result, total.total.len() > 1);
-                rows.push([&lead[..], &figures, &[Cell::default(), Cell::default()]].concat());
-                lead = vec![Cell::default(), Cell::default()];
+                rows.push([&lead[..], &figures(result, total.total.len() > 1)].concat());
+                lead = Default::default();
             }
         }
     }
     let columns = [
         "measurement",
+        "verdict",
+        "validity",
         "I/O",
         "",
         ">IOPS",
         ">bandwidth",
         ">mean latency",
         ">p99",
-        "validity",
-        "verdict",
     ];
     Table::of(&columns, rows).without_empty(1)
 }
@@ -84,9 +84,8 @@ fn figures(result: &DirectionResult, of_several: bool) -> [Cell; FIGURES] {
         cell
     };
     let mean = result.mean_latency().map(|(kind, mean)| of_kind(kind, duration(Some(mean))));
-    let p99 = result.percentile(99.0).map(|(kind, _)| (kind, percentile(result, kind, 99.0)));
-    // With too few I/Os there is no percentile of any kind to name.
-    let p99 = p99.filter(|(_, cell)| cell.text != "-").map(|(kind, cell)| of_kind(kind, cell));
+    let p99 = result.known_percentile(99.0);
+    let p99 = p99.map(|(kind, _)| of_kind(kind, percentile(result, kind, 99.0)));
     let direction = if of_several { result.direction.name().into() } else { String::new() };
     [
         Cell { text: direction, ..Cell::default() },
