@@ -8,6 +8,8 @@ use iodyno_model::{DriveState, Measurement, Predictions, Rounds, RunRecord};
 
 use crate::Judged;
 use crate::text::PlannedPoint;
+#[cfg(feature = "page")]
+use crate::text::point_grids::in_order;
 
 /// Run to show on a page.
 #[derive(Debug, Clone, Copy)]
@@ -35,13 +37,7 @@ impl<'a> PageRun<'a> {
     /// Returns the first `count` measurements, those of the same point next to each other.
     #[cfg(feature = "page")]
     pub(crate) fn in_order(&self, count: usize) -> Vec<usize> {
-        let place = |n: &usize| {
-            let name = &self.judged.record.measurements[*n].name;
-            self.planned.iter().position(|point| point.title == *name)
-        };
-        let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by_key(place);
-        order
+        in_order(self.judged.record, self.planned, count)
     }
 
     /// Returns the predicted points.

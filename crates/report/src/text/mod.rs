@@ -27,7 +27,7 @@ mod markdown;
 pub(crate) mod measurements;
 mod model;
 pub(crate) mod outlook;
-mod point_grids;
+pub(crate) mod point_grids;
 pub(crate) mod pts;
 pub(crate) mod replay;
 mod results;

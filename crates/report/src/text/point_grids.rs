@@ -24,6 +24,18 @@ pub struct PlannedPoint {
     pub at: Vec<(String, String)>,
 }
 
+/// Returns the indices of the first `count` measurements in the order of the planned points, those
+/// of the same point next to each other.
+pub(crate) fn in_order(record: &RunRecord, planned: &[PlannedPoint], count: usize) -> Vec<usize> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (at, point) in planned.iter().enumerate() {
+        places.entry(&point.title).or_insert(at);
+    }
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|n| places.get(record.measurements[*n].name.as_str()));
+    order
+}
+
 /// Sum over all directions.
 pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
     let own = |of: &DirectionResult| match metric {

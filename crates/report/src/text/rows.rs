@@ -12,7 +12,7 @@ use super::host::counted;
 use super::ink::Ink;
 use super::jobs::target_words;
 use super::outlook::predictions_text;
-use super::point_grids::{PlannedPoint, matrices, rate};
+use super::point_grids::{PlannedPoint, in_order, matrices, rate};
 use super::replay::{self, replayed};
 use super::results::table_of;
 use super::words::{clean, listed};
@@ -113,12 +113,7 @@ pub(super) fn rows(
     let predictions = outlook.map_or(&[][..], |outlook| &outlook.predictions);
     let grids = matrices(record, assessment, planned, predictions, style);
     grids.unwrap_or_else(|| {
-        let place = |n: &usize| {
-            let name = &record.measurements[*n].name;
-            planned.iter().position(|point| point.title == *name)
-        };
-        let mut order: Vec<usize> = (0..record.measurements.len()).collect();
-        order.sort_by_key(place);
+        let order = in_order(record, planned, record.measurements.len());
         let table = table_of(record, Some(assessment), &order, style);
         match outlook.map(|outlook| predictions_text(outlook, style)) {
             Some(predicted) if !predicted.is_empty() => format!("{table}\n{predicted}"),

@@ -9,7 +9,7 @@ mod compared;
 mod fit;
 mod xml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use iodyno_model::{
@@ -50,6 +50,16 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     let run = &of.record.run;
     let subjects = of.subjects();
     let mut suites: Vec<Suite> = subjects.iter().map(suite).collect();
+    // Subjects by each of their names.
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, subject) in subjects.iter().enumerate() {
+        for &name in &subject.names {
+            by_name.entry(name).or_default().push(at);
+        }
+    }
+    let of_names = |names: &[String]| -> BTreeSet<usize> {
+        names.iter().filter_map(|name| by_name.get(name.as_str())).flatten().copied().collect()
+    };
     let mut machine = Suite { name: MACHINE.into(), ..Suite::default() };
     machine.properties = vec![
         ("run", run.id.clone()),
@@ -58,17 +68,18 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
         ("verdict", of.assessment.verdict.label().into()),
     ];
     machine.properties.extend(of.hostname().map(|host| ("host", host.to_owned())));
+    let mut names = CaseNames::new(of.record);
     for (measurement, judged) in of.measurements() {
-        let mut own = subjects.iter().position(|subject| subject.is_among(&measurement.targets));
+        let mut own = of_names(&measurement.targets).first().copied();
         // Those of the files of a fit are its directory's.
         own = own.filter(|own| measurement.targets.len() == 1 || subjects[*own].drive.is_none());
         let class = own.map_or(MACHINE, |own| subjects[own].name);
-        let name = unique_name(of.record, measurement, own.is_some());
+        let name = names.next(measurement, own.is_some());
         let case = measured_case(class, &name, measurement, judged);
         own.map_or(&mut machine, |own| &mut suites[own]).cases.push(case);
     }
     for skipped in &run.skipped {
-        let own = subjects.iter().position(|one| one.names.contains(&skipped.target.as_str()));
+        let own = of_names(std::slice::from_ref(&skipped.target)).first().copied();
         let step = skipped.step.as_deref().unwrap_or("measurements");
         let message = format!("{}; {}", skipped.why, skipped.next);
         let name = own.map_or_else(|| format!("{step} {}", skipped.target), |_| step.to_owned());
@@ -77,20 +88,27 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
         own.map_or(&mut machine, |own| &mut suites[own]).cases.push(case);
     }
     for rule in &of.assessment.rules {
-        let found = of.assessment.findings.iter().filter(|finding| finding.rule == rule.rule);
-        let found: Vec<&Finding> = found.collect();
-        let mut is_reported = false;
-        for (subject, suite) in subjects.iter().zip(&mut suites) {
-            if let Some(case) = rule_case(subject, rule, &found) {
-                suite.cases.push(case);
-                is_reported = true;
+        let (mut found, mut rest) = (BTreeMap::<usize, Vec<&Finding>>::new(), Vec::new());
+        for finding in of.assessment.findings.iter().filter(|finding| finding.rule == rule.rule) {
+            let own = of_names(&finding.subjects);
+            if own.is_empty() {
+                rest.push(finding);
+            }
+            own.into_iter().for_each(|at| found.entry(at).or_default().push(finding));
+        }
+        let mut cases: BTreeMap<usize, Case> = BTreeMap::new();
+        for (at, found) in found {
+            cases.insert(at, found_case(subjects[at].name, &rule.rule, &found));
+        }
+        for (name, missing) in &rule.cannot_tell {
+            for &at in by_name.get(name.as_str()).into_iter().flatten() {
+                let skipped =
+                    || case(subjects[at].name, &rule.rule, Status::Skipped(missing.clone()));
+                cases.entry(at).or_insert_with(skipped);
             }
         }
-        let elsewhere = |finding: &&&Finding| {
-            !subjects.iter().any(|subject| subject.is_among(&finding.subjects))
-        };
-        let rest: Vec<&Finding> = found.iter().filter(elsewhere).copied().collect();
-        machine.cases.extend(machine_case(rule, &rest, is_reported));
+        machine.cases.extend(machine_case(rule, &rest, !cases.is_empty()));
+        cases.into_iter().for_each(|(at, case)| suites[at].cases.push(case));
     }
     suites.push(machine);
     suites.extend(run.profile().map(|profile| fit::suite(of, &profile)));
@@ -118,23 +136,46 @@ fn workload_label(of: &Measurement) -> String {
     Workload { options: BTreeMap::new(), ..of.workload.clone() }.label()
 }
 
-/// Returns a unique case name, because tools merge cases of the same name: points of a sweep have
-/// their workload appended, repetitions a number.
-fn unique_name(record: &RunRecord, of: &Measurement, has_own_suite: bool) -> String {
-    let name = if has_own_suite || of.targets.len() == 1 { of.name.clone() } else { of.title() };
-    let name = name.trim().to_owned();
-    let same: Vec<&Measurement> = record
-        .measurements
-        .iter()
-        .filter(|other| (&other.name, &other.targets) == (&of.name, &of.targets))
-        .collect();
-    if same.len() < 2 {
-        return name;
+/// Name and targets of a measurement.
+type Place<'a> = (&'a str, &'a [String]);
+
+/// Unique case names, because tools merge cases of the same name: points of a sweep have their
+/// workload appended, repetitions a number.
+struct CaseNames<'a> {
+    /// Number of measurements at each place.
+    places: HashMap<Place<'a>, usize>,
+    /// Number of those named so far, by workload.
+    named: HashMap<(Place<'a>, String), usize>,
+}
+
+impl<'a> CaseNames<'a> {
+    fn new(record: &'a RunRecord) -> Self {
+        let mut places = HashMap::new();
+        for of in &record.measurements {
+            *places.entry(Self::place(of)).or_default() += 1;
+        }
+        Self { places, named: HashMap::new() }
     }
-    let named = format!("{name} {}", workload_label(of));
-    let equal = same.iter().filter(|other| workload_label(other) == workload_label(of));
-    let before = equal.take_while(|other| !std::ptr::eq(**other, of)).count();
-    if before > 0 { format!("{named} #{}", before + 1) } else { named.trim_end().to_owned() }
+
+    fn place(of: &Measurement) -> Place<'_> {
+        (&of.name, &of.targets)
+    }
+
+    /// Names the next measurement of the run.
+    fn next(&mut self, of: &'a Measurement, has_own_suite: bool) -> String {
+        let is_alone = has_own_suite || of.targets.len() == 1;
+        let name = if is_alone { of.name.clone() } else { of.title() };
+        let name = name.trim().to_owned();
+        let place = Self::place(of);
+        if self.places.get(&place) == Some(&1) {
+            return name;
+        }
+        let workload = workload_label(of);
+        let named = format!("{name} {workload}");
+        let number = self.named.entry((place, workload)).or_insert(0);
+        *number += 1;
+        if *number > 1 { format!("{named} #{number}") } else { named.trim_end().to_owned() }
+    }
 }
 
 /// Builds the case of a measurement from the verdicts on its metrics.
@@ -176,18 +217,6 @@ fn words(metric: &MetricJudgement) -> String {
     let what = if metric.metric == Metric::LatencyMean { "mean " } else { "" };
     let figure = measured(metric.metric, &metric.estimate);
     format!("{} {what}{figure}, {}", metric.verdict.label(), metric.reason)
-}
-
-/// Returns the case of a rule for `subject`; `None` if it has no result specific to it.
-fn rule_case(subject: &Subject<'_>, rule: &RuleReport, found: &[&Finding]) -> Option<Case> {
-    let own: Vec<&Finding> =
-        found.iter().filter(|finding| subject.is_among(&finding.subjects)).copied().collect();
-    if !own.is_empty() {
-        return Some(found_case(subject.name, &rule.rule, &own));
-    }
-    let missing = rule.cannot_tell.iter().find(|(of, _)| subject.names.contains(&of.as_str()));
-    let (_, missing) = missing?;
-    Some(case(subject.name, &rule.rule, Status::Skipped(missing.clone())))
 }
 
 /// Returns the case of a rule for the machine; `None` if it is reported elsewhere, or does not
