@@ -125,8 +125,7 @@ impl Cell {
 
 impl From<GridCell> for Cell {
     fn from(cell: GridCell) -> Self {
-        let verdicts = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
-        if let Some(verdict) = verdicts.into_iter().find(|one| one.label() == cell.text) {
+        if let Some(verdict) = cell.verdict {
             return Self::verdict(verdict);
         }
         let class = match cell.ink {

@@ -105,10 +105,7 @@ pub(super) fn block_cell(
 
 fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) -> GridCell {
     let worst = run.and_then(|(record, assessment)| worst(host, record, assessment, names));
-    worst.map_or_else(
-        || GridCell::plain("-"),
-        |verdict| GridCell::new(verdict.label(), Ink::of_verdict(verdict)),
-    )
+    worst.map_or_else(|| GridCell::plain("-"), GridCell::verdict)
 }
 
 /// Worst verdict on a device with one of `names`, or on a file or directory on it alone.

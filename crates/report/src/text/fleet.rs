@@ -124,7 +124,7 @@ pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<Gr
         columns.push(column("WHY", 0));
     }
     let row = |drive: &FleetDrive| {
-        let verdict = GridCell::new(drive.verdict.label(), Ink::of_verdict(drive.verdict));
+        let verdict = GridCell::verdict(drive.verdict);
         let cell = |text: &str| GridCell::or_dash(clean(text));
         let mut cells = vec![cell(&drive.host), cell(&drive.name), verdict];
         if serials {

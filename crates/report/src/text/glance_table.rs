@@ -77,7 +77,7 @@ impl Glance {
             let mut line = vec![GridCell::plain(row.name.clone())];
             line.extend(shown.iter().map(|at| row.cells[*at].clone()));
             line.push(match row.verdict {
-                Some(of) => GridCell::new(of.label(), Ink::of_verdict(of)),
+                Some(of) => GridCell::verdict(of),
                 None => GridCell::plain(""),
             });
             line

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use comfy_table::{Cell as TableCell, CellAlignment, ContentArrangement, Table, presets};
+use iodyno_model::Verdict;
 
 use super::Style;
 use super::ink::Ink;
@@ -28,6 +29,8 @@ pub(crate) struct GridCell {
     pub(crate) text: String,
     /// Colour.
     pub(crate) ink: Ink,
+    /// Verdict that the text names.
+    pub(crate) verdict: Option<Verdict>,
 }
 
 impl<'a> GridColumn<'a> {
@@ -38,7 +41,11 @@ impl<'a> GridColumn<'a> {
 
 impl GridCell {
     pub(crate) fn new(text: impl Into<String>, ink: Ink) -> Self {
-        Self { text: text.into(), ink }
+        Self { text: text.into(), ink, verdict: None }
+    }
+
+    pub(crate) fn verdict(of: Verdict) -> Self {
+        Self { verdict: Some(of), ..Self::new(of.label(), Ink::of_verdict(of)) }
     }
 
     pub(crate) fn plain(text: impl Into<String>) -> Self {

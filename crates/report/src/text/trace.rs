@@ -138,7 +138,10 @@ pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
     if reads + writes > 0.0 {
         items.push(format!("{} reads", format_percent(reads / (reads + writes))));
     }
-    if let Some(one) = summary.operations.iter().max_by_key(|one| one.ios) {
+    let most = summary.operations.iter().map(|one| one.ios).max();
+    let mut leading = summary.operations.iter().filter(|one| Some(one.ios) == most);
+    // Equally many of two kinds: none is the most frequent one.
+    if let (Some(one), None) = (leading.next(), leading.next()) {
         let is_sequential = one.sequential * 2 > one.ios;
         let order = if is_sequential { "sequential" } else { "random" };
         let size = one.sizes.first().filter(|size| size.ios * 2 > one.ios);
@@ -403,6 +406,15 @@ mod tests {
         // I/Os of one moment.
         let words = headline(&TraceSummary { duration_ns: 0, ..summary });
         assert_eq!(words[1], "7000 I/Os");
+    }
+
+    #[test]
+    fn of_two_equally_frequent_operations_none_is_named() {
+        let mut summary = summary();
+        summary.operations[1].ios = 700;
+        let words = headline(&summary);
+        assert!(words.contains(&"50 % reads".into()), "{words:?}");
+        assert!(words.iter().all(|one| !one.starts_with("most")), "{words:?}");
     }
 
     #[test]
