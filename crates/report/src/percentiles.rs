@@ -1,13 +1,10 @@
 //! Selects the percentiles that may be shown, and computes their intervals.
 
 use iodyno_judge::{clustering_of, quantile_of_result};
-use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind, Spread};
+use iodyno_model::{DirectionResult, Histogram, LatencyKind, Spread};
 
 /// Confidence level of the intervals.
 pub(crate) const LEVEL: f64 = 0.95;
-
-/// I/Os required beyond a percentile for it to be shown: with fewer, a single straggler moves it.
-const MIN_BEYOND: f64 = 30.0;
 
 /// Percentile with its order-statistic interval, within the resolution of the bins.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,12 +40,8 @@ impl Percentile {
 /// intervals, because bins alone do not show how precise a percentile is: slow I/Os come in
 /// clusters.
 pub(crate) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<Percentile> {
-    let n = histogram.count();
     let shown = |percent: &f64| {
-        let q = percent / 100.0;
-        // Tolerance for rounding: 30 000 x 0.001 should be 30.
-        let tail = n as f64 * q.min(1.0 - q) + 1e-6;
-        let value_ns = histogram.quantile_ns(q).filter(|_| tail >= MIN_BEYOND)?;
+        let value_ns = histogram.percentile_ns(*percent)?;
         Some(Percentile { percent: *percent, value_ns, bounds_ns: None, is_open: false })
     };
     percents.iter().filter_map(shown).collect()
@@ -91,7 +84,7 @@ pub(crate) fn percentiles_of(
 }
 
 fn stated(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<Percentile> {
-    let value: Estimate = result.percentile_of(kind, percent)?;
+    let value = result.percentile_of(kind, percent)?;
     let whole = |ns: f64| ns.round() as u64;
     let bounds_ns = match value.spread {
         Spread::Confidence { low, high, .. } => Some((whole(low), whole(high))),
@@ -102,8 +95,7 @@ fn stated(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Option<P
 
 /// Returns a percentile of a result's latencies, ns, and their kind.
 pub(crate) fn known(result: &DirectionResult, percent: f64) -> Option<(LatencyKind, f64)> {
-    let (kind, shown) = percentiles_of(result, &[percent]);
-    shown.first().map(|shown| (kind, shown.value_ns as f64))
+    result.known_percentile(percent).map(|(kind, of)| (kind, of.value.round()))
 }
 
 #[cfg(test)]

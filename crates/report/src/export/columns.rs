@@ -111,18 +111,19 @@ fn options(row: &Row<'_>) -> Option<String> {
 }
 
 fn low(of: Option<Estimate>) -> Option<f64> {
-    Some(of?.bounds()?.0)
+    Some(of?.known_bounds()?.0)
 }
 
 fn high(of: Option<Estimate>) -> Option<f64> {
-    Some(of?.bounds()?.1)
+    Some(of?.known_bounds()?.1)
 }
 
 /// Returns the kind of the row's intervals.
 fn interval(row: &Row<'_>) -> Option<String> {
     let result = row.result?;
     let all = [result.iops, result.bandwidth, result.latency_mean];
-    all.into_iter().flatten().find_map(|estimate| match estimate.spread {
+    let known = all.into_iter().flatten().filter(|estimate| estimate.known_bounds().is_some());
+    known.map(|estimate| estimate.spread).find_map(|spread| match spread {
         Spread::Confidence { level, .. } => Some(format!("confidence {level}")),
         Spread::Rounding { .. } => Some("rounding".into()),
         Spread::Unknown => None,

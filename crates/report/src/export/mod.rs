@@ -124,6 +124,8 @@ pub enum ExportError {
     Io(#[from] std::io::Error),
 }
 
+const NS_PER_S: f64 = 1e9;
+
 type Result<T = Vec<u8>> = std::result::Result<T, ExportError>;
 
 impl<'a> Results<'a> {

@@ -213,7 +213,7 @@ fn ratio_point(judged: &JudgedMeasurement) -> Option<(Metric, Point, &'static st
         Metric::LatencyMean => expected / value,
         _ => value / expected,
     };
-    let ends = of.estimate.bounds().map(|(low, high)| (share(low), share(high)));
+    let ends = of.estimate.known_bounds().map(|(low, high)| (share(low), share(high)));
     let point = Point {
         interval: ends.map(|(a, b)| (a.min(b), a.max(b))).filter(|(low, _)| *low > 0.0),
         ..Point::new(share(of.estimate.value), 0.0)

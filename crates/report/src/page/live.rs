@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use askama::Template;
 use iodyno_figure::{Kind, Request, SCRIPT, Source, echarts, figure, figures_of_run};
 use iodyno_model::{
-    DirectionResult, LatencyKind, Measurement, RunRecord, RunState, format_count,
-    format_duration_ns, format_mb_per_s,
+    DirectionResult, Measurement, RunRecord, RunState, format_count, format_duration_ns,
+    format_mb_per_s,
 };
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use super::data::FigureView;
 use super::frame::STYLE;
 use super::{PageError, policy};
 use crate::paged::LiveView;
+use crate::percentiles;
 use crate::text::words::clean;
 
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
@@ -91,14 +92,14 @@ fn rows(of: &Measurement) -> Vec<[String; 6]> {
     let row = |one: &DirectionResult| {
         let text =
             |value: Option<f64>, write: &dyn Fn(f64) -> String| value.map_or("-".to_owned(), write);
-        let p99 = one.percentile_of(LatencyKind::Total, 99.0);
+        let p99 = percentiles::known(one, 99.0);
         [
             clean(&of.title()),
             one.direction.name().to_owned(),
             text(one.iops.map(|of| of.value), &format_count),
             text(one.bandwidth.map(|of| of.value), &format_mb_per_s),
             text(one.mean_latency().map(|(_, of)| of.value), &format_duration_ns),
-            text(p99.map(|of| of.value), &format_duration_ns),
+            text(p99.map(|(_, ns)| ns), &format_duration_ns),
         ]
     };
     match of.failure() {

@@ -9,6 +9,7 @@ use super::artifact::{
 };
 use super::{Lines, run_result};
 use crate::compared::{Compared, outcome_words};
+use crate::export::NS_PER_S;
 use crate::text::workload_title;
 
 /// Returns the comparison as JSON lines, one artifact each.
@@ -26,10 +27,11 @@ pub(super) fn ocp(of: Compared<'_>) -> serde_json::Result<String> {
                 "ratio": entry.difference.map(|difference| difference.ratio.value),
                 "difference": entry.difference.map(crate::compared::words),
             });
+            let (unit, divisor) = unit(entry.figure.quantity);
             let figure = artifact::Measurement {
                 name: entry.figure.quantity.name(),
-                value: entry.value.value,
-                unit: unit(entry.figure.quantity),
+                value: entry.value.value / divisor,
+                unit,
                 hardware_info_id: None,
                 metadata,
             };
@@ -59,11 +61,12 @@ pub(super) fn ocp(of: Compared<'_>) -> serde_json::Result<String> {
     Ok(lines.text)
 }
 
-const fn unit(quantity: Quantity) -> &'static str {
+/// Unit, and divisor of the value in it.
+const fn unit(quantity: Quantity) -> (&'static str, f64) {
     match quantity {
-        Quantity::Bandwidth => "B/s",
-        Quantity::Iops => "1/s",
-        Quantity::Latency | Quantity::Percentile(_) => "ns",
+        Quantity::Bandwidth => ("B/s", 1.0),
+        Quantity::Iops => ("1/s", 1.0),
+        Quantity::Latency | Quantity::Percentile(_) => ("s", NS_PER_S),
     }
 }
 

@@ -16,8 +16,8 @@ use iodyno_model::{
 };
 use serde_json::{Value, json};
 
-use super::{ExportError, Exporter, Result, Results};
-use crate::judged::Judged;
+use super::{ExportError, Exporter, NS_PER_S, Result, Results};
+use crate::judged::{Judged, Subject};
 use crate::percentiles;
 use artifact::{
     Artifact, Diagnosis, DiagnosisType, DutInfo, HardwareInfo, Log, Output, PlatformInfo,
@@ -236,25 +236,26 @@ fn figures(
     let mut all: Vec<(String, &'static str, Estimate)> = Vec::new();
     let direction = result.direction.name();
     let mut push = |what: &str, unit, estimate: Option<Estimate>| {
-        let finite = estimate.filter(|estimate| estimate.value.is_finite());
+        let finite = estimate.and_then(Estimate::finite);
         all.extend(finite.map(|estimate| (format!("{direction} {what}"), unit, estimate)));
     };
+    let seconds = |of: Estimate| of.scaled(1.0 / NS_PER_S);
     push("IOPS", "1/s", result.iops);
     push("bandwidth", "B/s", result.bandwidth);
     push("errors", "1", result.errors.map(|errors| Estimate::bare(errors as f64)));
     if let Some((kind, mean)) = result.mean_latency() {
-        push(&format!("{} latency mean", kind.name()), "ns", Some(mean));
-        push(&format!("{} latency max", kind.name()), "ns", result.max_of(kind));
+        push(&format!("{} latency mean", kind.name()), "s", Some(seconds(mean)));
+        push(&format!("{} latency max", kind.name()), "s", result.max_of(kind).map(seconds));
     }
     for percent in [50.0, 90.0, 99.0, 99.9] {
         if let Some((kind, ns)) = percentiles::known(result, percent) {
             let name = format!("{} latency {percent} %", kind.name());
-            push(&name, "ns", Some(Estimate::bare(ns)));
+            push(&name, "s", Some(seconds(Estimate::bare(ns))));
         }
     }
     let measurement = |(name, unit, estimate): (String, &'static str, Estimate)| {
         let mut metadata = metadata.clone();
-        if let Some((low, high)) = estimate.bounds() {
+        if let Some((low, high)) = estimate.known_bounds() {
             let kind = match estimate.spread {
                 Spread::Confidence { level, .. } => format!("confidence {level}"),
                 Spread::Rounding { .. } | Spread::Unknown => "rounding".into(),
@@ -282,10 +283,12 @@ fn add_skipped(lines: &mut Lines, at_ns: i64, skip: &Skipped) -> serde_json::Res
 
 fn add_rules(lines: &mut Lines, of: Judged<'_>, at_ns: i64) -> serde_json::Result<()> {
     lines.begin(at_ns, "rules".into())?;
+    let mut drives = of.subjects();
+    drives.retain(|subject| subject.drive.is_some());
     for rule in &of.assessment.rules {
         let found = of.assessment.findings.iter().filter(|finding| finding.rule == rule.rule);
         for finding in found {
-            add_finding(lines, of, at_ns, finding)?;
+            add_finding(lines, &drives, at_ns, finding)?;
         }
         let mut diagnose = |word: &str, kind, message: Option<String>| {
             let diagnosis = Diagnosis {
@@ -313,7 +316,7 @@ fn add_rules(lines: &mut Lines, of: Judged<'_>, at_ns: i64) -> serde_json::Resul
 
 fn add_finding(
     lines: &mut Lines,
-    of: Judged<'_>,
+    drives: &[Subject<'_>],
     at_ns: i64,
     finding: &Finding,
 ) -> serde_json::Result<()> {
@@ -330,10 +333,7 @@ fn add_finding(
     if finding.severity == Severity::Warn {
         lines.warn(at_ns, format!("{}: {}", finding.rule, finding.what))?;
     }
-    let drive = of
-        .subjects()
-        .into_iter()
-        .find(|subject| subject.drive.is_some() && subject.is_among(&finding.subjects));
+    let drive = drives.iter().find(|drive| drive.is_among(&finding.subjects));
     let diagnosis = Diagnosis {
         verdict: format!("{}-{word}", finding.rule),
         kind,

@@ -10,12 +10,13 @@ mod compared;
 mod fleet;
 mod live;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use iodyno_judge::drive_under;
 use iodyno_model::{DirectionResult, Drive, Estimate, LatencyKind, Measurement, Validity, Verdict};
 
-use super::{ExportError, Exporter, Result, Results};
+use super::{ExportError, Exporter, NS_PER_S, Result, Results};
 use crate::judged::Judged;
 use crate::percentiles;
 use crate::text::severity_label;
@@ -26,7 +27,6 @@ pub use live::{LiveCounts, LiveMetrics};
 const VERDICTS: [Verdict; 4] = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
 const VALIDITIES: [Validity; 3] = [Validity::Valid, Validity::Qualified, Validity::Invalid];
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
-const NS_PER_S: f64 = 1e9;
 
 /// Label names and values, in order.
 type Labels = Vec<(&'static str, String)>;
@@ -177,6 +177,7 @@ fn run_families(of: Judged<'_>) -> Vec<Family> {
     let mut verdict = Family::new("iodyno_run_verdict", "", "Overall verdict: 1 if it holds.");
     push_states(&mut verdict, &Vec::new(), "verdict", &verdict_states(of.assessment.verdict));
     let mut findings = Family::new("iodyno_finding", "", "Finding of a rule: 1 for each subject.");
+    let mut known = HashSet::new();
     for finding in &of.assessment.findings {
         let labels = |subject: &str| {
             vec![
@@ -192,7 +193,7 @@ fn run_families(of: Judged<'_>) -> Vec<Family> {
         for subject in subjects {
             let labels = labels(subject);
             // Several findings of one rule about one subject become one sample.
-            if !findings.samples.iter().any(|(_, known, _)| *known == labels) {
+            if known.insert(labels.clone()) {
                 findings.push(labels, 1.0);
             }
         }
@@ -338,7 +339,7 @@ impl Figures {
                 let Some(of) = of else { return };
                 let [value, low, high] = families;
                 value.push(labels.clone(), of.value / scale);
-                if let Some((lower, upper)) = of.bounds() {
+                if let Some((lower, upper)) = of.known_bounds() {
                     low.push(labels.clone(), lower / scale);
                     high.push(labels.clone(), upper / scale);
                 }
