@@ -50,7 +50,6 @@ mod shape;
 mod tail;
 #[cfg(test)]
 mod testing;
-mod unique;
 mod window;
 mod write_rates;
 mod yardsticks;

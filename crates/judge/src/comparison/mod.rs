@@ -23,7 +23,6 @@ use crate::assess::assess;
 use crate::claims::ClaimBook;
 use crate::convergence::Convergence;
 use crate::question::Question;
-use crate::unique::unique;
 use crate::window::{WindowedRun, by_window};
 use pairing::{Group, groups};
 use sample::Sample;
@@ -200,7 +199,7 @@ fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
 
 fn reasons(samples: &[&Sample<'_>]) -> Vec<Reason> {
     // Repetitions share many reservations.
-    let reasons = unique(samples.iter().flat_map(|sample| &sample.reasons));
+    let reasons = iodyno_model::distinct(samples.iter().flat_map(|sample| &sample.reasons));
     let mut reasons: Vec<Reason> = reasons.into_iter().cloned().collect();
     reasons.sort_by_key(|reason| Reverse(reason.validity));
     reasons

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{
     Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, Reason, RunRecord,
-    Spread, Validity,
+    Spread, Validity, distinct,
 };
 
 use super::point::{Key, directions, free_options};
 use super::quantity::Quantity;
 use crate::measured::searched;
-use crate::unique::unique;
 use crate::window::WindowedRun;
 use crate::yardsticks::identity;
 
@@ -41,7 +40,7 @@ impl<'a> Sample<'a> {
         for (index, of) in record.measurements.iter().enumerate() {
             let judged = window.of[index].iter().filter_map(|at| by_index.get(at));
             let judged: Vec<_> = judged.collect();
-            let reasons = unique(judged.iter().flat_map(|judged| judged.reasons.clone()));
+            let reasons = distinct(judged.iter().flat_map(|judged| judged.reasons.clone()));
             let validity = judged.iter().map(|judged| judged.validity).max();
             singles.extend(directions(of).into_iter().map(|direction| Self {
                 side,
@@ -110,7 +109,7 @@ impl<'a> Sample<'a> {
     fn join(&mut self, other: Self) {
         self.jobs.extend(other.jobs);
         self.validity = self.validity.max(other.validity);
-        self.reasons = unique(self.reasons.drain(..).chain(other.reasons));
+        self.reasons = distinct(self.reasons.drain(..).chain(other.reasons));
     }
 
     /// Why it has no result.

@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use iodyno_model::{
-    Evidence, Fact, Finding, Measurement, RuleOutcome, RuleReport, Severity, Verdict,
+    Evidence, Fact, Finding, Measurement, RuleOutcome, RuleReport, Severity, Verdict, distinct,
 };
 
 use super::Rule;
 use crate::rule_context::RuleContext;
-use crate::unique::unique;
 
 /// From this many equal entries on, only their number is shown: a report of ten thousand jobs lacks
 /// a host in each of them, for each of twenty rules.
@@ -77,7 +76,7 @@ impl Tally {
     }
 
     pub(crate) fn report(mut self) -> RuleReport {
-        self.unknown = named(unique(self.unknown));
+        self.unknown = named(distinct(self.unknown));
         let outcome = if !self.findings.is_empty() {
             RuleOutcome::Findings(self.findings)
         } else if self.checked {
@@ -85,7 +84,7 @@ impl Tally {
         } else if self.unknown.is_empty() {
             RuleOutcome::NotApplicable
         } else {
-            let missing = unique(self.unknown.iter().map(|(_, what)| what.as_str()));
+            let missing = distinct(self.unknown.iter().map(|(_, what)| what.as_str()));
             RuleOutcome::CannotTell(missing.join("; "))
         };
         RuleReport { rule: self.rule.id.to_owned(), outcome, cannot_tell: self.unknown }
@@ -142,7 +141,7 @@ impl Affected {
         let what = format!("{whose}: {what}.");
         let figures = named(self.figures).into_iter();
         let evidence = figures.map(|(whose, figure)| Evidence::new(whose, figure)).collect();
-        let subjects = unique(self.subjects);
+        let subjects = distinct(self.subjects);
         tally.found(finding(Severity::Info, subjects, what, evidence, why, next));
     }
 }
