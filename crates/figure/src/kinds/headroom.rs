@@ -7,12 +7,13 @@ use crate::figure::{
     Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke, Surface, SurfaceCell,
 };
 use crate::knee::knee;
-use crate::{FigureError, Kind, Quantity};
+use crate::{FigureError, Kind, Quantity, Request, Source};
 
 /// A curve is drawn for every Nth write rate.
 const EVERY: usize = 5;
 
-pub(super) fn figure(known: &[Headroom]) -> Result<Figure, FigureError> {
+pub(super) fn figure(request: &Request, _: &[Source<'_>]) -> Result<Figure, FigureError> {
+    let known = &request.headroom;
     let Some(first) = known.first() else {
         let why = "no run measured reads under load (iodyno sweep headroom does)";
         return Err(FigureError::Nothing(why.into()));

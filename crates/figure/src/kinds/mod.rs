@@ -22,25 +22,47 @@ use crate::observation::{observations, reservations};
 use crate::predicted::predictions;
 use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
+/// Makes a figure of runs.
+type Draw = fn(&Request, &[Source<'_>]) -> Result<Figure, FigureError>;
+
+/// What belongs to a kind, besides its name.
+pub(crate) struct KindSpec {
+    /// What the title says in place of a requested metric; empty: it has none.
+    metrics: &'static str,
+    /// Rest of the title.
+    title: &'static str,
+    /// Panels side by side, if there is room.
+    pub(crate) columns: usize,
+    draw: Draw,
+}
+
+/// Returns what belongs to a kind.
+pub(crate) fn spec(kind: Kind) -> KindSpec {
+    const RATES: &str = "Rates and latencies";
+    let row = |metrics, title, columns, draw: Draw| KindSpec { metrics, title, columns, draw };
+    match kind {
+        Kind::Time => row(RATES, " over time", 1, time::figure),
+        Kind::Latency => row("", "Latency distribution", 2, latency::figure),
+        Kind::Blocksize => row("Throughput", " against block size", 2, sweep::blocksize),
+        Kind::Depth => row("", "Throughput and latency under load", 3, sweep::depth),
+        Kind::Grid | Kind::Grid3d => row("IOPS", " by iodepth and numjobs", 2, grid::figure),
+        Kind::Compare => row(RATES, " compared", 2, compare::figure),
+        Kind::Ratio => row(RATES, " over ", 2, compare::figure),
+        Kind::Scaling => row("Throughput", " against the number of drives", 2, scaling::figure),
+        Kind::Course => row("", "Rates over the whole run", 1, course::figure),
+        Kind::Convergence => row("", "Convergence to steady state", 3, rounds::convergence),
+        Kind::Window => row("", "Measurement window", 3, rounds::window),
+        Kind::Headroom => row("", "Read p99 under load", 1, headroom::figure),
+        Kind::Topology => row("", "Storage topology", 1, topology::figure),
+    }
+}
+
 /// Makes the requested figure of these runs.
 ///
 /// # Errors
 /// There are no measurements to show.
 pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
-    let mut figure = match request.kind {
-        Kind::Time => time::figure(request, sources),
-        Kind::Latency => latency::figure(request, sources),
-        Kind::Blocksize => sweep::blocksize(request, sources),
-        Kind::Depth => sweep::depth(request, sources),
-        Kind::Grid | Kind::Grid3d => grid::figure(request, sources),
-        Kind::Compare | Kind::Ratio => compare::figure(request, sources),
-        Kind::Scaling => scaling::figure(request, sources),
-        Kind::Course => course::figure(request, sources),
-        Kind::Convergence => rounds::convergence(request, sources),
-        Kind::Window => rounds::window(request, sources),
-        Kind::Headroom => headroom::figure(&request.headroom),
-        Kind::Topology => topology::figure(request, sources),
-    }?;
+    let mut figure = (spec(request.kind).draw)(request, sources)?;
     // A machine has no caveats of measurements.
     if !matches!(request.kind, Kind::Topology | Kind::Headroom) {
         figure.notes.extend(reservations(&observations(request, sources)?, request));
@@ -62,26 +84,12 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
 
 /// Default title: what is shown, and of which run.
 fn title(request: &Request, sources: &[Source<'_>]) -> String {
-    let metric = |usual: &str| request.metric.map_or_else(|| usual.to_owned(), Metric::name);
-    let what = match request.kind {
-        Kind::Time => format!("{} over time", metric("Rates and latencies")),
-        Kind::Latency => "Latency distribution".to_owned(),
-        Kind::Blocksize => format!("{} against block size", metric("Throughput")),
-        Kind::Depth => "Throughput and latency under load".to_owned(),
-        Kind::Grid | Kind::Grid3d => format!("{} by iodepth and numjobs", metric("IOPS")),
-        Kind::Compare => format!("{} compared", metric("Rates and latencies")),
-        Kind::Ratio => format!(
-            "{} over {}",
-            metric("Rates and latencies"),
-            sources.first().map_or("the first", |first| first.label)
-        ),
-        Kind::Scaling => format!("{} against the number of drives", metric("Throughput")),
-        Kind::Course => "Rates over the whole run".to_owned(),
-        Kind::Convergence => "Convergence to steady state".to_owned(),
-        Kind::Window => "Measurement window".to_owned(),
-        Kind::Headroom => "Read p99 under load".to_owned(),
-        Kind::Topology => "Storage topology".to_owned(),
-    };
+    let KindSpec { metrics, title, .. } = spec(request.kind);
+    let metric = request.metric.filter(|_| !metrics.is_empty()).map(Metric::name);
+    let mut what = metric.unwrap_or_else(|| metrics.to_owned()) + title;
+    if request.kind == Kind::Ratio {
+        what.push_str(sources.first().map_or("the first", |first| first.label));
+    }
     match sources {
         [only] if !only.label.is_empty() => format!("{}: {what}", only.label),
         _ => what,

@@ -18,6 +18,7 @@ use self::axes::{Orientation, unit};
 use self::theme::{Theme, theme};
 use crate::Kind;
 use crate::figure::{Content, Figure, Form, MULTIPLES, Panel, Series};
+use crate::kinds::spec;
 
 /// Returns the ECharts option object of the figure, for `SCRIPT`'s `iodyno.draw` and `iodyno.svg`.
 pub fn option(figure: &Figure, dark: bool) -> Value {
@@ -140,15 +141,7 @@ fn columns(figure: &Figure) -> usize {
     match figure.kind {
         _ if figure.is_multiples() => MULTIPLES as usize,
         Kind::Compare | Kind::Ratio if figure.is_heat_map() => 1,
-        Kind::Time | Kind::Course | Kind::Topology | Kind::Headroom => 1,
-        Kind::Grid
-        | Kind::Grid3d
-        | Kind::Latency
-        | Kind::Blocksize
-        | Kind::Compare
-        | Kind::Ratio
-        | Kind::Scaling => 2,
-        Kind::Depth | Kind::Convergence | Kind::Window => 3,
+        kind => spec(kind).columns,
     }
 }
 
