@@ -320,7 +320,11 @@ fn plans_and_files_of_bench_fio_are_read() {
 fn mistakes_are_named() {
     let world = World::new();
     write(&world, "bad.toml", "format = \"iodyno.plan/1\"\nname = \"x\"\n[grid]\niodeth = [1]\n");
-    let cases: [(&[&str], &str); 10] = [
+    let twice = "format = \"iodyno.plan/1\"\nname = \"x\"\n[[step]]\nname = \"a\"\n[[step]]\nname = \"a\"\n";
+    write(&world, "twice.toml", twice);
+    let cases: [(&[&str], &str); 12] = [
+        (&["sweep", "twice.toml", "--target", "x"], "several points are `a`"),
+        (&["sweep", "--target", "x", "--grid", "iodepth=1,1"], "several points are `iodepth=1`"),
         (&["sweep", "blocksize"], "--target"),
         (&["sweep", "blocksiez", "--target", "x"], "blocksize"),
         (&["sweep", "bad.toml", "--target", "x"], "did you mean `iodepth`"),

@@ -1,5 +1,7 @@
 //! Checks a plan for mistakes.
 
+use std::collections::BTreeSet;
+
 use iodyno_job::Job;
 
 use super::error::Mistake;
@@ -69,6 +71,22 @@ impl Study {
             }
         }
         Ok(())
+    }
+
+    /// Checks that no two points have the same name, by which results are found again.
+    pub(super) fn check_titles(&self) -> Result<(), Mistake> {
+        let targets = vec![String::new()];
+        let once = Self { targets, rounds: None, scaling: None, repeat: 1, ..self.clone() };
+        let mut known = BTreeSet::new();
+        match once.points(0).into_iter().find(|point| !known.insert(point.title.clone())) {
+            Some(Point { title, .. }) => {
+                let what = format!(
+                    "several points are `{title}`: expected each step name and each value of a grid once"
+                );
+                Err(Mistake::at(&["step"], what).or_at(&["grid"]))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Checks for options that contradict predicting points.

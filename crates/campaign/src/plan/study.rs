@@ -246,7 +246,8 @@ impl Study {
     /// # Errors
     /// A mistake.
     pub fn check(&self) -> Result<(), PlanError> {
-        self.validate().map_err(|wrong| wrong.within(&self.name, ""))
+        let checked = self.validate().and_then(|()| self.check_titles());
+        checked.map_err(|wrong| wrong.within(&self.name, ""))
     }
 
     /// An empty study of one step.
