@@ -11,6 +11,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("chekc", &["'check'"]),
     ("data check", &["the command comes first: iodyno check data"]),
     ("data", &["the command comes first: iodyno check data"]),
+    ("jobs.fio", &["the command comes first: iodyno run jobs.fio"]),
+    ("plan.toml", &["the command comes first: iodyno sweep plan.toml"]),
+    ("run plan.toml", &["plan.toml is a plan: iodyno sweep plan.toml"]),
+    ("run snia-iops", &["snia-iops is a plan: iodyno sweep snia-iops"]),
     ("runs list", &["without it, iodyno runs lists all"]),
     ("check --no-laod", &["--no-load"]),
     ("check nvme77", &["no such device", "iodyno list"]),
@@ -75,6 +79,8 @@ fn mistakes_are_answered_in_three_lines() {
     let here = world.directory("here");
     let data = here.join("data");
     std::fs::write(&data, vec![1; 1 << 20]).unwrap();
+    std::fs::write(here.join("jobs.fio"), "[a]\nrw=read\n").unwrap();
+    std::fs::write(here.join("plan.toml"), include_str!("../../../plans/check.toml")).unwrap();
     std::os::unix::fs::symlink("/nowhere/at/all", here.join("dangling")).unwrap();
     // The store has one run.
     let first = ["--name=first", "--rw=read", "--filename=data"];

@@ -8,6 +8,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use iodyno_model::shell_word;
 use iodyno_target::command_words;
 
+use crate::context::read;
+
 /// Every visible command, grouped by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Judge a machine", &["check", "accept", "explain", "fit", "list", "top", "rules"]),
@@ -86,10 +88,24 @@ fn meant(word: &str) -> Option<String> {
             .then(|| format!("without it, iodyno {command} lists all")),
         _ => {
             let is_there = Path::new(word).exists() || Path::new("/dev").join(word).exists();
-            let usual = || is_there.then(|| "check".to_owned());
+            let usual = || is_there.then(|| command_for(Path::new(word)).to_owned());
             let command = typed.find(is_command).or_else(usual)?;
             Some(format!("the command comes first: iodyno {command} {}", shell_word(word)))
         }
+    }
+}
+
+/// Command that takes a file, by what it is; a device or directory is checked.
+fn command_for(path: &Path) -> &'static str {
+    let has_section =
+        |text: String| text.lines().any(|line| line.starts_with('[') && line.ends_with(']'));
+    match path.extension().and_then(|extension| extension.to_str()) {
+        _ if !path.is_file() => "check",
+        Some("fio") => "run",
+        Some("toml") => "sweep",
+        Some("json" | "html" | "iotrace") => "show",
+        _ if read(path).is_ok_and(has_section) => "run",
+        _ => "check",
     }
 }
 

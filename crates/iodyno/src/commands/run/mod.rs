@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use iodyno_campaign::{Event, Options, Watcher, Work};
+use iodyno_campaign::{Event, Options, Study, Watcher, Work};
 use iodyno_files::{FileError, Kind};
 use iodyno_fio::FioGenerator;
 use iodyno_job::is_fio_only;
@@ -28,6 +28,7 @@ use iodyno_job::syntax::{
     process_variable, show_command,
 };
 use iodyno_load::LoadGenerator;
+use iodyno_model::shell_word;
 use iodyno_native::{CommandPolicy, NativeGenerator};
 
 use crate::arguments::{LiveView, Run, RunGenerator};
@@ -47,6 +48,18 @@ use output::Output;
 use status::Status;
 use trigger::Trigger;
 
+/// Hint for a plan, which is no job file.
+fn of_plan(error: &SyntaxError) -> Option<Usage> {
+    let name = match error {
+        SyntaxError::OutsideSection { place, .. } if place.source.ends_with(".toml") => {
+            &place.source
+        }
+        SyntaxError::Unreadable { file, .. } if Study::preset(file).is_some() => file,
+        _ => return None,
+    };
+    Some(Usage(format!("{name} is a plan: iodyno sweep {}", shell_word(name))))
+}
+
 pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> {
     context.refuse_captured("cannot run jobs")?;
     let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
@@ -64,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let sections = match loaded {
         // As in fio, a missing job is no error if nothing is to be run.
         Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
-        loaded => loaded.map_err(|error| usage(&error))?,
+        loaded => loaded.map_err(|error| of_plan(&error).unwrap_or_else(|| usage(&error)))?,
     };
     let commands = face.commands(arguments.exec_permission.allow_exec);
     let exec = commands != CommandPolicy::Refused;
