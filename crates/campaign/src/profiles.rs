@@ -120,7 +120,7 @@ pub(crate) fn script(
 }
 
 /// True for a file that is made for the profile, and so is removed at the end.
-fn is_made(path: &str) -> bool {
+pub(crate) fn is_made(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.starts_with(FIT_FILES))
 }
 

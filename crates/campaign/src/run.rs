@@ -18,7 +18,7 @@ use crate::scripts::run_script;
 use crate::settings;
 use crate::targets::{NamedTargets, Scratches, Targets};
 use crate::tools::{Options, Tools, now_ns};
-use crate::undo::clean_up;
+use crate::undo::{clean_up, settle_fit_files};
 use crate::watch::Event;
 use crate::work::{Jobs, Work};
 
@@ -192,7 +192,9 @@ impl ActiveRun<'_> {
                     }
                 }
                 // A preparation may write targets that the jobs after it only read.
-                run_script(execution, jobs, !is_prepared)
+                let result = run_script(execution, jobs, !is_prepared);
+                let run_id = execution.record.run.id.clone();
+                result.and(settle_fit_files(execution.tools.store, &run_id))
             }
             Jobs::Steps(steps) => self.on_targets(execution, &mut Steps::new(steps, self.budget)),
             Jobs::Question(asked) => {

@@ -46,7 +46,8 @@ pub(crate) fn clear_script(
     let first = script.phases.first().filter(|_| execution.is_first());
     let all_words = all_words && !execution.options.standing;
     let (tools, host) = (&mut *execution.tools, execution.host);
-    Targets::of_script(tools, host, script, permission, all_words, first)
+    let place = (host, execution.record.run.id.as_str());
+    Targets::of_script(tools, place, script, permission, all_words, first)
         .map_err(|error| error.placed(script))
 }
 

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use iodyno_host::Live;
+use iodyno_model::shell_word;
 use iodyno_store::{
     JournalEntry, Pending, SettingChange, Store, StoreError, WriteCacheChange, boot_id,
 };
-use iodyno_target::{FileIdentity, Removed};
+use iodyno_target::{FileIdentity, Removed, TargetError};
 
 use crate::error::CampaignError;
 use crate::layouts::{Witness, undo};
 use crate::plan::WriteCacheState;
+use crate::profiles::is_made;
 use crate::settings::{Restored, Sysfs, restore, set_by_hand, switch_back};
 use crate::undone::{Outcome, Undone};
 
@@ -58,6 +60,9 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
             JournalEntry::ScratchFile { path, identity } => {
                 (path.clone(), removed(path, *identity))
             }
+            JournalEntry::FitFile { path, identity } => {
+                (path.clone(), fit_removed(path, *identity))
+            }
             JournalEntry::Setting(change) => (change.path.clone(), restored(change)),
             JournalEntry::WriteCache(change) => (
                 format!("volatile write cache of {}", change.controller),
@@ -97,9 +102,42 @@ fn left_to_others(pending: &Pending) -> Option<Outcome> {
     pending.may_be_running.then_some(Outcome::MayBeRunning { by_hand })
 }
 
+/// Settles the journal entries of the files that `run_id` made for an application's profile and
+/// has removed by now.
+///
+/// # Errors
+/// The journal cannot be read or written.
+pub(crate) fn settle_fit_files(store: &mut Store, run_id: &str) -> Result<(), CampaignError> {
+    for pending in store.journal_pending(Some(run_id))? {
+        if let Ok(JournalEntry::FitFile { path, identity }) = &pending.entry
+            && fit_removed(path, *identity).is_settled()
+        {
+            store.journal_mark_undone(run_id, pending.ordinal)?;
+        }
+    }
+    Ok(())
+}
+
+/// Other runs of the same profile use the same names: only the very file is removed.
+fn fit_removed(path: &str, identity: Option<(u64, u64)>) -> Outcome {
+    let file = Path::new(path);
+    match identity {
+        _ if !is_made(path) => Outcome::LeftAlone("its name is no temporary file's".into()),
+        None if file.symlink_metadata().is_err() => Outcome::Gone,
+        None => Outcome::Unproven { by_hand: format!("rm {}", shell_word(path)) },
+        Some((device, inode)) => {
+            outcome(iodyno_target::remove_exactly(file, FileIdentity { device, inode }))
+        }
+    }
+}
+
 fn removed(path: &str, identity: Option<(u64, u64)>) -> Outcome {
     let identity = identity.map(|(device, inode)| FileIdentity { device, inode });
-    match iodyno_target::remove_if_ours(Path::new(path), identity) {
+    outcome(iodyno_target::remove_if_ours(Path::new(path), identity))
+}
+
+fn outcome(removed: Result<Removed, TargetError>) -> Outcome {
+    match removed {
         Ok(Removed::Yes) => Outcome::Removed,
         Ok(Removed::AlreadyGone) => Outcome::Gone,
         Ok(Removed::NotOurs | Removed::Unproven) => {

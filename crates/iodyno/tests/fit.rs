@@ -1,6 +1,9 @@
 //! Tests `iodyno fit` in a real directory: output, written settings, leftovers and refusals.
 
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::common::{Loop, World, json, says, status, text, tool, validate};
 
@@ -349,4 +352,40 @@ fn a_profile_that_is_wrong_is_refused_with_the_place() {
         assert!(text(&output.stderr).contains(said), "{to}: {}", text(&output.stderr));
     }
     assert_eq!(std::fs::read_dir(Path::new(&directory)).unwrap().count(), 0);
+}
+
+#[test]
+fn files_of_a_killed_fit_are_cleaned_up() {
+    let world = World::new();
+    let directory = world.directory("var");
+    let place = directory.to_str().unwrap();
+    let log = world.path("log.toml");
+    std::fs::write(&log, LOG.replace("SEVERITY", "FAIL").replace("300ms", "60s")).unwrap();
+    let fit = ["fit", log.to_str().unwrap(), place];
+    let mut child = world.command().args(fit).stderr(Stdio::null()).spawn().unwrap();
+    // Written for a while: its first job runs, and all files are there.
+    let log = directory.join(".iodyno-fit.wal.0.0");
+    let mut seen = BTreeSet::new();
+    while seen.len() < 3 {
+        assert!(child.try_wait().unwrap().is_none());
+        let written = std::fs::metadata(&log).ok().filter(|found| found.blocks() > 0);
+        seen.extend(written.and_then(|found| found.modified().ok()));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Another file took the place of the first, as one of another fit would.
+    let names = || std::fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path());
+    let first = names().min().unwrap();
+    let hold = std::fs::File::open(&first).unwrap();
+    std::fs::remove_file(&first).unwrap();
+    std::fs::write(&first, "mine").unwrap();
+    says(&world.run(&fit), 2, "iodyno clean-up");
+    // The killed process may take a moment to end.
+    let clean = || text(&world.run(&["clean-up"]).stdout);
+    let cleaned =
+        std::iter::repeat_with(clean).find(|said| said != "No leftovers found.\n").unwrap();
+    assert!(cleaned.contains("removed\n") && cleaned.contains("in other use\n"), "{cleaned}");
+    assert_eq!(names().collect::<Vec<_>>(), [first]);
+    drop(hold);
+    assert_eq!(text(&world.run(&["clean-up"]).stdout), "No leftovers found.\n");
 }

@@ -20,6 +20,13 @@ pub enum JournalEntry {
         /// Device and inode number, once the file exists.
         identity: Option<(u64, u64)>,
     },
+    /// A temporary file of `iodyno fit`.
+    FitFile {
+        /// Absolute path of the file.
+        path: String,
+        /// Device and inode number, once the file exists.
+        identity: Option<(u64, u64)>,
+    },
     /// Part of a layout.
     Built(Built),
     /// Setting of the machine.

@@ -276,9 +276,20 @@ pub fn remove_if_ours(path: &Path, identity: Option<FileIdentity>) -> Result<Rem
     if !path.file_name().and_then(OsStr::to_str).is_some_and(is_scratch_name) {
         return Ok(Removed::NotOurs);
     }
+    remove(path, |found| identity.is_none_or(|identity| identity == found))
+}
+
+/// Removes the file at `path` if it is the one with this identity and belongs to this user.
+///
+/// # Errors
+/// It is that file and cannot be removed.
+pub fn remove_exactly(path: &Path, identity: FileIdentity) -> Result<Removed, TargetError> {
+    remove(path, |found| identity == found)
+}
+
+fn remove(path: &Path, is_it: impl Fn(FileIdentity) -> bool) -> Result<Removed, TargetError> {
     let is_ours = |stat: &Stat| {
-        stat.st_uid == rustix::process::geteuid().as_raw()
-            && identity.is_none_or(|identity| identity == FileIdentity::of(stat))
+        stat.st_uid == rustix::process::geteuid().as_raw() && is_it(FileIdentity::of(stat))
     };
     removal::remove(path, is_ours)
         .map_err(|errno| TargetError::of(&path.display().to_string(), "remove it", errno))

@@ -1,11 +1,13 @@
 //! A cleared target, held while jobs work on it.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use iodyno_model::Host;
+use iodyno_store::JournalEntry;
 use iodyno_target::{
     Access, FilePlan, FillBuffer, LaidOut, Permission, ReadClearance, Surveyed, Target,
     WriteClearance, resolve_even_in_memory,
@@ -13,6 +15,7 @@ use iodyno_target::{
 
 use super::prepared::PreparedTarget;
 use crate::error::CampaignError;
+use crate::profiles::is_made;
 use crate::tools::Tools;
 use crate::watch::Event;
 
@@ -80,9 +83,10 @@ pub(super) fn clear(
     })
 }
 
+/// Lays out a file; one that a profile makes is in the journal of `run_id` before.
 pub(super) fn lay_out(
     tools: &mut Tools<'_>,
-    host: &Host,
+    (host, run_id): (&Host, &str),
     name: &str,
     surveyed: Surveyed,
     permission: &Permission,
@@ -90,7 +94,13 @@ pub(super) fn lay_out(
 ) -> Result<ClearedTarget, CampaignError> {
     let FilePlan { path, size_bytes, .. } = surveyed.plan().clone();
     let begun = Instant::now();
+    let mut noted = match is_made(name) && path.symlink_metadata().is_err() {
+        true => Some(note(tools, run_id, &path)?),
+        false => None,
+    };
     let laid_out = surveyed.lay_out(host, permission, contents, &mut |written_bytes| {
+        // On failure it is noted again below.
+        noted = noted.take().filter(|noted| !identify(tools, run_id, noted).unwrap_or(false));
         tools.watcher.event(&Event::Scratch {
             directory: name,
             written_bytes,
@@ -102,5 +112,28 @@ pub(super) fn lay_out(
             false => ControlFlow::Continue(()),
         }
     })?;
+    if let Some(noted) = &noted {
+        identify(tools, run_id, noted)?;
+    }
     Ok(ClearedTarget::File(path, laid_out))
+}
+
+/// Number of a journal entry, and the absolute path of its file.
+type Noted = (i64, PathBuf);
+
+/// Notes in the journal that a file is about to be made.
+fn note(tools: &mut Tools<'_>, run_id: &str, path: &Path) -> Result<Noted, CampaignError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let entry = JournalEntry::FitFile { path: path.display().to_string(), identity: None };
+    Ok((tools.store.journal_add(run_id, &entry)?, path))
+}
+
+/// Adds the identity of the file to its journal entry, once it exists.
+fn identify(tools: &mut Tools<'_>, run_id: &str, noted: &Noted) -> Result<bool, CampaignError> {
+    let (ordinal, path) = noted;
+    let Ok(found) = path.symlink_metadata() else { return Ok(false) };
+    let identity = Some((found.dev(), found.ino()));
+    let entry = JournalEntry::FitFile { path: path.display().to_string(), identity };
+    tools.store.journal_update(run_id, *ordinal, &entry)?;
+    Ok(true)
 }

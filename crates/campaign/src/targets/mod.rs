@@ -67,7 +67,7 @@ impl Targets {
     /// out.
     pub(crate) fn of_script(
         tools: &mut Tools<'_>,
-        host: &Host,
+        (host, run_id): (&Host, &str),
         script: &Script,
         permission: &Permission,
         all_words: bool,
@@ -81,8 +81,9 @@ impl Targets {
             let mut contents =
                 job.and_then(|one| tools.generator.contents(&one.job, wanted.size_bytes));
             let contents = contents.as_deref_mut();
+            let place = (host, run_id);
             let held =
-                lay_out(tools, host, &name, surveyed, permission, contents).inspect_err(|_| {
+                lay_out(tools, place, &name, surveyed, permission, contents).inspect_err(|_| {
                     // Nothing will run. The error that led here is reported; one of this would hide it.
                     let _ = targets.unlink_all();
                 })?;

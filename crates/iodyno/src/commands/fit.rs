@@ -218,7 +218,8 @@ fn refuse_leftovers(script: &Script) -> Result<()> {
     let Some(folder) = there.and_then(Path::parent) else { return Ok(()) };
     let pattern = format!("{}/{FIT_FILES}*", shell_word(&folder.to_string_lossy()));
     bail_usage!(
-        "{} has files of another fit: wait for it, or, if it was killed, remove them: rm {pattern}",
+        "{} has files of another fit: wait for it, or, if it was killed: iodyno clean-up, else \
+         rm {pattern}",
         folder.display()
     );
 }
