@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{Bytes, Direction, Drive, EndReason, Fact, Host, RunRecord};
+use iodyno_model::{
+    BlockDevice, BlockKind, Bytes, Direction, DiskStats, Drive, EndReason, Fact, Host, Measurement,
+    RunRecord, distinct,
+};
 
 use crate::plan::Refusal;
 use crate::plan::{Point, Study};
 use crate::schedule::{convergences, growth, over_in};
-use crate::target_names::are_same_targets;
+use crate::target_names::{are_same_targets, is_same_target};
 use crate::tools::Resumed;
 
-/// Bytes written since the run stopped, by the drive's own counter, above which others must have
+/// Bytes written since the run stopped, by the device's own counter, above which others must have
 /// written: 1 GiB, which a file system may write while idle.
 const FOREIGN_BYTES: u128 = 1 << 30;
 
@@ -26,8 +29,14 @@ impl Resumed {
             }
         }
         let mut over: BTreeMap<Vec<String>, Option<u32>> = BTreeMap::new();
+        let mut last: BTreeMap<Vec<String>, u32> = BTreeMap::new();
         let left = points.into_iter().filter(|point| {
             if let (Some(rounds), Some(round)) = (&study.rounds, point.round) {
+                // Rounds follow each other: an earlier one cannot be completed any more.
+                let begun = || begun(&record.measurements, point);
+                if round < *last.entry(point.targets.clone()).or_insert_with(begun) {
+                    return false;
+                }
                 let found = || convergences(rounds, record.host(), &record.measurements, point);
                 let over = over.entry(point.targets.clone()).or_insert_with(|| over_in(&found()));
                 if over.is_some_and(|over| round > over) {
@@ -49,6 +58,17 @@ impl Resumed {
         let phases = record.measurements.iter().map(|of| of.phase).max().unwrap_or(0);
         (Self { run_id: record.run.id.clone(), phases }, left)
     }
+}
+
+/// The last round that began on one of the targets of `point`; 0: none.
+fn begun(measurements: &[Measurement], point: &Point) -> u32 {
+    let is_of = |of: &&Measurement| {
+        let mut pairs =
+            of.targets.iter().flat_map(|at| point.targets.iter().map(move |to| (at, to)));
+        pairs.any(|(at, to)| is_same_target(at, to, point.own_file))
+    };
+    let rounds = measurements.iter().filter(is_of).filter_map(|of| of.round);
+    rounds.max().unwrap_or(0)
 }
 
 /// Name, targets and round.
@@ -81,24 +101,21 @@ fn find<'r>(done: &Done<'r>, point: &Point, targets: &[String]) -> Option<Key<'r
 /// Differences of the host since the run stopped, in sentences.
 ///
 /// # Errors
-/// A drive of the run is missing, or was replaced by another one.
+/// A device of the run is missing, or was replaced by another one.
 pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusal> {
     let Some(first) = record.host() else { return Ok(Vec::new()) };
     let mut messages = Vec::new();
     if differ(&first.kernel.release, &now.kernel.release) {
         messages.push("the kernel has changed".into());
     }
-    for target in &record.run.targets {
-        let Some((before, namespace)) = first.namespace(target) else { continue };
-        let Some((drive, same)) = now.namespace(target) else {
-            return Err(format!("{target} no longer exists").into());
-        };
-        if differ(&before.serial, &drive.serial) {
-            return Err(format!("{target} is another drive: its serial number has changed").into());
+    for target in &targets_of(record) {
+        for name in disks_of(first, target) {
+            if let Some(what) = replaced(first, now, name) {
+                return Err(format!("{name} {what}").into());
+            }
         }
-        if differ(&namespace.size, &same.size) {
-            return Err(format!("{target} has changed in size").into());
-        }
+        let Some((before, _)) = first.namespace(target) else { continue };
+        let Some((drive, _)) = now.namespace(target) else { continue };
         if differ(&before.firmware, &drive.firmware) {
             messages.push(format!("{target}: its firmware has changed"));
         }
@@ -111,6 +128,58 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusa
         }
     }
     Ok(messages)
+}
+
+/// Targets of a run, also of a killed one.
+fn targets_of(record: &RunRecord) -> Vec<String> {
+    let measured = record.measurements.iter().flat_map(|of| &of.targets);
+    distinct(record.run.targets.iter().chain(measured).cloned())
+}
+
+/// `target`, and the disk that it is a partition of; none for a file.
+fn disks_of<'h>(host: &'h Host, target: &'h str) -> impl Iterator<Item = &'h str> {
+    let block = host.block(target);
+    let is_part = |block: &&BlockDevice| block.kind == BlockKind::Partition;
+    let disk = block.filter(is_part).and_then(|part| part.stands_on.first());
+    let itself = block.is_some() || host.namespace(target).is_some();
+    itself.then_some(target).into_iter().chain(disk.map(String::as_str))
+}
+
+/// What has become of the device `name` if it is no longer the same one.
+fn replaced(first: &Host, now: &Host, name: &str) -> Option<&'static str> {
+    const OTHER: Option<&str> = Some("is another device");
+    if let Some((before, namespace)) = first.namespace(name) {
+        let Some((drive, same)) = now.namespace(name) else { return Some("no longer exists") };
+        if differ(&before.serial, &drive.serial) {
+            return Some("is another drive: its serial number has changed");
+        }
+        if differ(&namespace.size, &same.size) {
+            return Some("has changed in size");
+        }
+        return differ(&namespace.wwid, &same.wwid).then_some("is another namespace");
+    }
+    let before = first.block(name)?;
+    let Some(same) = now.block(name) else { return Some("no longer exists") };
+    let is_other = match (&before.kind, &same.kind) {
+        (
+            BlockKind::Loop { backing_file, backing },
+            BlockKind::Loop { backing_file: file, backing: its },
+        ) => match backing.get().zip(its.get()) {
+            // Numbers of file systems may change with a boot.
+            Some((then, now)) => (then.inode, then.offset_bytes) != (now.inode, now.offset_bytes),
+            None => backing_file.as_ref().zip(file.as_ref()).is_some_and(|(then, now)| then != now),
+        },
+        (BlockKind::DeviceMapper(mapped), BlockKind::DeviceMapper(other)) => {
+            before.unique_id.get().is_none() && mapped.name != other.name
+        }
+        _ => false,
+    };
+    if is_other || differ(&before.unique_id, &same.unique_id) || differ(&before.model, &same.model)
+    {
+        return OTHER;
+    }
+    (differ(&before.size, &same.size) || differ(&before.start, &same.start))
+        .then_some("has changed in size or place")
 }
 
 /// A killed run may have written this many times faster than measured: a mean hides peaks.
@@ -152,7 +221,8 @@ impl Left<'_> {
     }
 }
 
-/// Bytes written to the drives since the run stopped, by their own counters, in sentences.
+/// Bytes written to the devices since the run stopped, by their own or the kernel's counters, in
+/// sentences.
 ///
 /// # Errors
 /// A drive that the run prepared was written by others since.
@@ -163,10 +233,11 @@ pub fn writes_since_stop(
 ) -> Result<Vec<String>, Refusal> {
     let Some(last) = record.host_after() else { return Ok(Vec::new()) };
     let mut messages = Vec::new();
-    for target in &record.run.targets {
-        let written = |host: &Host| {
-            let (drive, _) = host.namespace(target)?;
-            drive.health.get().map(|health| health.host_written_bytes)
+    for target in &targets_of(record) {
+        let written = |host: &Host| match host.namespace(target) {
+            Some((drive, _)) => drive.health.get().map(|health| health.host_written_bytes),
+            // Counted since boot: less was written than since the run stopped if it was later.
+            None => DiskStats::of(&host.disk_stats, target).map(|of| of.written_bytes.into()),
         };
         let since = written(now).zip(written(last)).map(|(now, then)| now.saturating_sub(then));
         let Some(bytes) = since.filter(|bytes| *bytes > FOREIGN_BYTES) else { continue };

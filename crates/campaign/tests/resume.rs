@@ -1,11 +1,11 @@
-//! Writes to a drive while a run was stopped.
+//! Writes to a drive, and other drives in its place, while a run was stopped.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use iodyno_campaign::{Left, Refusal, Resumed, Study, writes_since_stop};
+use iodyno_campaign::{Left, Refusal, Resumed, Study, differences, writes_since_stop};
 use iodyno_model::{
-    Direction, DirectionResult, Drive, Estimate, Fact, HealthLog, Host, Measurement, Namespace,
-    Purpose, Run, RunRecord, RunState,
+    BackingFile, BlockDevice, BlockKind, Bytes, Direction, DirectionResult, DiskStats, Drive,
+    Estimate, Fact, HealthLog, Host, Measurement, Namespace, Purpose, Run, RunRecord, RunState,
 };
 
 const GIB: u128 = 1 << 30;
@@ -130,4 +130,83 @@ fn writes_to_an_unprepared_drive_are_reported() {
     let (study, mut record) = (study(READS, true), record(false));
     record.snapshots[1].drives[0].health = Fact::Absent;
     assert_eq!(said(&study, &record, false, 700 * GIB), Ok(Vec::new()));
+}
+
+/// A run on this block device.
+fn run_on(target: &str, blocks: &[BlockDevice]) -> RunRecord {
+    let run = Run { targets: vec![target.into()], ..Run::new("1", 0) };
+    let host = Host { blocks: blocks.to_vec(), ..Host::default() };
+    RunRecord { run, snapshots: vec![host], measurements: Vec::new() }
+}
+
+#[test]
+fn another_device_of_the_same_name_is_refused() {
+    let looped = |inode| BlockDevice {
+        name: "loop3".into(),
+        kind: BlockKind::Loop {
+            backing_file: Some("/srv/a".into()),
+            backing: Fact::Read(BackingFile {
+                device: (8, 1),
+                inode,
+                block: None,
+                offset_bytes: 0,
+            }),
+        },
+        size: Fact::Read(Bytes(1 << 30)),
+        ..BlockDevice::default()
+    };
+    let disk = |id: &str| BlockDevice {
+        name: "sda".into(),
+        kind: BlockKind::Scsi,
+        unique_id: Fact::Read(id.into()),
+        ..BlockDevice::default()
+    };
+    let part = BlockDevice {
+        name: "sda1".into(),
+        kind: BlockKind::Partition,
+        stands_on: vec!["sda".into()],
+        ..BlockDevice::default()
+    };
+    let larger = BlockDevice { size: Fact::Read(Bytes(2 << 30)), ..looped(7) };
+    for (target, before, now, refused) in [
+        ("loop3", vec![looped(7)], vec![looped(7)], None),
+        ("loop3", vec![looped(7)], vec![looped(8)], Some("loop3 is another device")),
+        ("loop3", vec![looped(7)], vec![larger], Some("loop3 has changed in size or place")),
+        ("loop3", vec![looped(7)], vec![], Some("loop3 no longer exists")),
+        ("sda", vec![disk("naa.1")], vec![disk("naa.2")], Some("sda is another device")),
+        (
+            "sda1",
+            vec![disk("naa.1"), part.clone()],
+            vec![disk("naa.2"), part],
+            Some("sda is another device"),
+        ),
+        // A file.
+        ("/srv/a", vec![looped(7)], vec![], None),
+    ] {
+        let now = Host { blocks: now, ..Host::default() };
+        let said = differences(&run_on(target, &before), &now);
+        assert_eq!(said.err().map(|Refusal(what)| what).as_deref(), refused, "{target}");
+    }
+    // A killed run names its targets only in its measurements.
+    let mut killed = run_on("sda", &[disk("naa.1")]);
+    killed.run.targets.clear();
+    killed.measurements =
+        vec![Measurement { targets: vec!["sda".into()], ..Measurement::unknown("a") }];
+    let now = Host { blocks: vec![disk("naa.2")], ..Host::default() };
+    assert!(differences(&killed, &now).is_err());
+}
+
+#[test]
+fn writes_to_other_devices_are_counted_by_the_kernel() {
+    let counted = |written_bytes| Host {
+        disk_stats: vec![DiskStats { name: "vda".into(), written_bytes, ..DiskStats::default() }],
+        ..Host::default()
+    };
+    let mut record = run_on("vda", &[]);
+    record.snapshots = vec![counted(1 << 40)];
+    let study = study(READS, false);
+    let left = Left { study: &study, points: &[], prepares: false };
+    let said = |bytes| writes_since_stop(&record, &counted(bytes), &left).unwrap();
+    assert_eq!(said((1 << 40) + (1 << 20)), [String::new(); 0]);
+    assert!(said((1 << 40) + (3 << 30))[0].starts_with("vda: 3 GiB were written"));
 }

@@ -11,7 +11,7 @@ use common::{Changing, StopAfter};
 use iodyno_campaign::{Jobs, Options, Point, Resumed, Study, Watcher, Work};
 use iodyno_judge::Convergence;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{RunRecord, RunState};
+use iodyno_model::{EndReason, RunRecord, RunState};
 use iodyno_stats::{Steady, SteadyBy};
 use iodyno_store::Store;
 use iodyno_target::Permission;
@@ -178,6 +178,23 @@ fn run_resumes_in_its_round() {
             assert_eq!(left, []);
         }
     }
+}
+
+#[test]
+fn rounds_that_failed_are_not_completed_after_later_ones() {
+    let mut stage = Stage::new("most = 9");
+    let jumps = |phase: u32| if (phase / 2).is_multiple_of(2) { 100e3 } else { 10e3 };
+    let mut record = stage.run(&mut aging(jumps));
+    assert_eq!(rounds_of(&record), Some(9));
+    for of in &mut record.measurements {
+        if of.name == "write" && matches!(of.round, Some(3..=6 | 9)) {
+            of.end = EndReason::Failed("full".into());
+        }
+    }
+    let (_, left) = Resumed::of(&record, stage.points(), &stage.study);
+    let left: Vec<(&str, Option<u32>)> =
+        left.iter().map(|point| (point.title.as_str(), point.round)).collect();
+    assert_eq!(left, [("write", Some(9))]);
 }
 
 #[test]

@@ -93,12 +93,14 @@ fn block(source: &dyn Source, name: &str, real: &str, entries: &[String]) -> Opt
         false => (Fact::Absent, false),
     };
     let kind = kind(source, (name, (major, minor)), real, entries, model.get());
+    let unique_id = unique_id(source, &kind, real);
     Some(BlockDevice {
         name: name.into(),
         major,
         minor,
         size: size.map(in_bytes),
         model,
+        unique_id,
         kind,
         stands_on: listed("slaves"),
         used_by: listed("holders").into_iter().map(Use::HeldBy).collect(),
@@ -144,6 +146,19 @@ fn kind(
     } else {
         BlockKind::Scsi
     }
+}
+
+/// What tells this device from others of its kind and size; NVMe namespaces have it in
+/// [`iodyno_model::Namespace`].
+fn unique_id(source: &dyn Source, kind: &BlockKind, real: &str) -> Fact<String> {
+    let files: &[&str] = match kind {
+        BlockKind::Scsi | BlockKind::Virtual => &["device/wwid", "serial"],
+        BlockKind::DeviceMapper(_) => &["dm/uuid"],
+        BlockKind::Md(_) => &["md/uuid"],
+        _ => &[],
+    };
+    let mut facts = files.iter().map(|file| read::text(source, &format!("{real}/{file}")));
+    facts.find(|fact| fact.get().is_some()).unwrap_or(Fact::Absent)
 }
 
 /// True if a component of the path is `bus` and a number: `host0`, `virtio1`.

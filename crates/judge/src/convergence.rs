@@ -34,7 +34,8 @@ pub struct Track {
 }
 
 impl Convergence {
-    /// Computed from the measurements of one target of `host`, in any order.
+    /// Computed from the measurements of one target of `host`, in order of time. A round that is
+    /// repeated after a later one is not measured: the rounds of a window follow each other.
     pub fn of<'m>(
         asked: &Rounds,
         host: Option<&Host>,
@@ -123,8 +124,14 @@ fn values<'m>(
     measurements: impl Iterator<Item = &'m Measurement>,
 ) -> Vec<Option<f64>> {
     let mut values: Vec<Option<f64>> = Vec::new();
-    for measurement in measurements.filter(|of| of.name == tracked.point && is_whole(of)) {
+    let mut last = 0;
+    for measurement in measurements.filter(|of| of.name == tracked.point) {
         let Some(round) = round_index(measurement) else { continue };
+        if round < last || !is_whole(measurement) {
+            last = last.max(round);
+            continue;
+        }
+        last = round;
         if values.len() <= round {
             values.resize(round + 1, None);
         }
@@ -255,10 +262,13 @@ mod tests {
         assert_eq!(Convergence::of(&asked(&["a"]), None, all.iter()).steady_in, Some(8));
         let found = Convergence::of(&asked(&["a"]), None, all[..7].iter());
         assert_eq!((found.steady_in, found.last), (None, None));
-        // The round is measured again later.
+        // The round is measured again, at once, or after the others.
         let again = measured("a", &[100.0; 3]).remove(2);
+        let at_once = all[..3].iter().chain([&again]).chain(&all[3..]);
+        let steady_in = |found: Convergence| found.steady_in;
+        assert_eq!(steady_in(Convergence::of(&asked(&["a"]), None, at_once)), Some(5));
         let found = Convergence::of(&asked(&["a"]), None, all.iter().chain([&again]));
-        assert_eq!(found.steady_in, Some(5));
+        assert_eq!(found.steady_in, Some(8));
     }
 
     #[test]

@@ -165,6 +165,10 @@ pub struct BlockDevice {
     pub size: Fact<Bytes>,
     /// Model string of the device, if any.
     pub model: Fact<String>,
+    /// World-wide id or serial number of a SCSI or virtual disk, UUID of a device-mapper device or
+    /// md array.
+    #[serde(default)]
+    pub unique_id: Fact<String>,
     /// Underlying block devices: a partition's disk, an array's members.
     pub stands_on: Vec<String>,
     /// Direct uses; partitions have their own.

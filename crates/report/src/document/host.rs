@@ -163,6 +163,7 @@ impl Block {
             minor: 0,
             size: self.size_bytes,
             model: self.model,
+            unique_id: Fact::Absent,
             stands_on: self.stands_on,
             queue: self.queue,
             start: self.start_bytes,
