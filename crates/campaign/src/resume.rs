@@ -56,7 +56,7 @@ impl Resumed {
         });
         let left = left.collect();
         let phases = record.measurements.iter().map(|of| of.phase).max().unwrap_or(0);
-        (Self { run_id: record.run.id.clone(), phases }, left)
+        (Self { run_id: record.run.id.clone(), phases, is_partial: false }, left)
     }
 }
 

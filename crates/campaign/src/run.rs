@@ -2,8 +2,8 @@
 //! it.
 
 use iodyno_host::Depth;
-use iodyno_model::{Host, Run, RunRecord, RunState, Setting};
-use iodyno_target::Target;
+use iodyno_model::{Host, Permitted, Run, RunRecord, RunState, Setting, add_missing};
+use iodyno_target::{Permission, Target};
 
 use crate::announce;
 use crate::budget::Budget;
@@ -52,6 +52,7 @@ pub fn carry_out(
         origin: options.origin.clone(),
         scope: options.scope,
         targets: targets.iter().map(Target::name).map(str::to_owned).collect(),
+        skipped: options.unusable.clone(),
         ..Run::new(iodyno_store::new_id(), now_ns())
     };
     let mut run = match &options.resumed {
@@ -59,14 +60,21 @@ pub fn carry_out(
             // Undo the killed run's settings first: they are not the machine's original ones.
             tools.store.refuse_running(&resumed.run_id)?;
             clean_up(tools.store, Some(&resumed.run_id))?;
-            tools.store.reopen_run(&resumed.run_id)?
+            let mut run = tools.store.reopen_run(&resumed.run_id)?;
+            permit(&mut run.permitted, &options.permission);
+            let measured = tools.store.measurements(&run.id)?.len();
+            add_missing(&mut run.resumed_at, [measured]);
+            tools.store.update_run(&run)?;
+            run
         }
         None => {
-            let run = new();
+            let mut run = new();
+            permit(&mut run.permitted, &options.permission);
             tools.store.create_run(&run)?;
             run
         }
     };
+    let is_partial = options.resumed.as_ref().is_some_and(|resumed| resumed.is_partial);
     let mut active = ActiveRun { work, targets, options, budget, failed: false, touched: false };
     let result = match &work.layout {
         Some(layout) => active.on_layout(tools, &mut run, layout),
@@ -75,6 +83,7 @@ pub fn carry_out(
     let ActiveRun { failed, touched, .. } = active;
     run.state = match &result {
         _ if tools.is_interrupted() => RunState::Interrupted,
+        Ok(()) if !failed && is_partial => RunState::Interrupted,
         Ok(()) if !failed => RunState::Done,
         // Resuming was refused: the run is unchanged.
         Err(_) if options.resumed.is_some() && !touched => RunState::Interrupted,
@@ -85,6 +94,13 @@ pub fn carry_out(
     let is_kept = result.is_ok() || touched || options.resumed.is_some();
     end(tools, &mut run, work, is_kept)?;
     result.map(|()| run.id)
+}
+
+/// Adds the words of `permission` to those that a run was given.
+fn permit(permitted: &mut Permitted, permission: &Permission) {
+    add_missing(&mut permitted.allow_write, permission.allow_write.iter().cloned());
+    add_missing(&mut permitted.discard_data, permission.discard_data.iter().cloned());
+    add_missing(&mut permitted.assume_unused, permission.assume_unused.iter().cloned());
 }
 
 /// Work under way, and its outcome.

@@ -36,7 +36,7 @@ pub struct Options {
     pub no_load: bool,
     /// Scope of the run: named targets or all.
     pub scope: Scope,
-    /// Requested names that cannot become targets, and why.
+    /// Requested targets and points that are not measured, and why.
     pub unusable: Vec<Skipped>,
     /// Origin of the numbers.
     pub origin: Origin,
@@ -73,6 +73,8 @@ pub struct Resumed {
     pub run_id: String,
     /// Number of its phases so far.
     pub phases: u32,
+    /// Points of it are not measured now: it stays interrupted.
+    pub is_partial: bool,
 }
 
 /// Tools of a run.

@@ -156,7 +156,11 @@ fn a_fill_that_is_stopped_is_kept_as_far_as_it_got() {
     status(&again, 2);
     let said = text(&again.stderr);
     let id = document["id"].as_str().unwrap();
-    assert!(said.contains(&format!("iodyno resume {id}")) && said.contains("--anew"), "{said}");
+    let next = format!("iodyno resume {id} --allow-write {word}`");
+    assert!(said.contains(&next) && said.contains("--anew"), "{said}");
+    let stopped = text(&world.run(&["show", id]).stdout);
+    let next = format!("Next: iodyno resume {} --allow-write {word}\n", &id[..13]);
+    assert!(stopped.contains(&next), "{stopped}");
     let shown = prepare(&disk, &["--fill", "100x", "--dry-run"]);
     assert!(text(&shown.stdout).contains(id), "{}", text(&shown.stdout));
     status(&prepare(&disk, &["--fill", "0.5x"]), 0);
@@ -189,7 +193,8 @@ fn a_fill_that_was_stopped_goes_on() {
     assert_eq!(bytes("fill-rest"), 512);
     assert!(all.len() >= 3 && all_differ(&disk.bytes()));
     // Nothing is left.
-    says(&world.run(&["resume"]), 0, "0 of 0 points are left");
+    says(&world.run(&["resume"]), 2, "nothing to resume");
+    says(&world.run(&["resume", "last"]), 0, "its preparation is done");
 }
 
 #[test]

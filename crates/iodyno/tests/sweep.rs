@@ -185,20 +185,47 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
 fn existing_targets_are_only_read() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
-    says(&world.run(&GRID), 0, "3 that write are skipped");
+    let output = world.run(&GRID);
+    says(&output, 0, "3 that write are skipped");
+    let shown = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(", 3 that write not measured"), "{shown}");
+    let document = json(&world.run(&["show", "last", "--json"]).stdout);
+    let skipped = &document["skipped"][0];
+    assert_eq!((&skipped["target"], &skipped["reason"]["points"]), (&"data".into(), &3.into()));
+    // It is not one that was stopped.
+    says(&world.run(&["resume"]), 2, "nothing to resume");
     assert!(measured(&world, "last").iter().all(|(name, _)| name.contains("randread")));
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
     let writes = ["sweep", "--target", "data", "--set", "rw=write"];
     says(&world.run(&writes), 2, "--allow-write");
+    // What is read after a step that fills or trims is nothing without it.
+    let effect = ["sweep", "trim-effect", "--target", "data", "--set", "size=1m", "-q"];
+    says(&world.run(&effect), 2, "its step `fill` writes data");
+    let dry = world.run(&[&effect[..], &["--dry-run"]].concat());
+    assert!(text(&dry.stdout).contains("trim-effect: 4 points"), "{}", text(&dry.stdout));
 }
 
 #[test]
-fn runs_that_cannot_be_resumed_are_reported() {
+fn a_run_that_was_permitted_to_write_is_not_done_without() {
     let world = World::new();
-    kill_after(&world, 1, "killed");
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
-    says(&world.run(&["resume", "killed"]), 0, "3 that write are skipped");
+    let permitted = ["--name", "killed", "--allow-write", "data"];
+    kill_at(&world, &[&GRID[..], &permitted].concat(), 1, "IOPS");
+    std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
+    let before = measured(&world, "killed").len();
+    let output = world.run(&["resume"]);
+    status(&output, 3);
+    let told = text(&output.stderr);
+    assert!(told.contains(&format!("{} of 6 points are left", 6 - before)), "{told}");
+    assert!(told.contains("3 that write are skipped"), "{told}");
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("STOPPED  3 points"), "{shown}");
+    assert!(shown.contains("Next: iodyno resume killed --allow-write data\n"), "{shown}");
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
+    // The same once only they are left.
+    status(&world.run(&["resume"]), 3);
+    status(&world.run(&["resume", "killed", "--allow-write", "data"]), 0);
+    assert_eq!(names(&measured(&world, "killed")).len(), 6);
 }
 
 /// Kills a sweep after it has reported `points` points.
@@ -362,8 +389,8 @@ fn a_plan_says_who_makes_the_load_and_a_run_goes_on_with_it() {
     let native = said(&["--generator", "native"]);
     assert!(native.contains("known within 2 %, but 2 s at the longest"), "{native}");
     status(&world.run(&GRID), 0);
-    says(&world.run(&["resume", "--generator", "fio"]), 2, "that it began with");
-    status(&world.run(&["resume", "--generator", "native"]), 0);
+    says(&world.run(&["resume", "last", "--generator", "fio"]), 2, "that it began with");
+    status(&world.run(&["resume", "last", "--generator", "native"]), 0);
 }
 
 #[test]
@@ -378,7 +405,7 @@ fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     assert_eq!(count(&document["measurements"]) + count(&outlook["predictions"]), 6);
     assert_eq!(count(&outlook["knees"]), 2, "one for each pattern");
     assert_eq!(outlook["knees"][0]["p99_bound_ns"], 1_000_000_000_u64);
-    let output = world.run(&["resume"]);
+    let output = world.run(&["resume", "last"]);
     status(&output, 0);
     let shown = text(&output.stdout);
     assert!(shown.contains("rw=randread data: "), "{shown}");

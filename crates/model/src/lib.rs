@@ -124,8 +124,8 @@ pub use replayed::{
 };
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{
-    Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, SkipReason,
-    Skipped,
+    Origin, Permitted, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope,
+    SkipReason, Skipped,
 };
 pub use sampled::{RateSamples, SampledRates};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};

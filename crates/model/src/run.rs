@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::{Accepted, Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds};
+use crate::{
+    Accepted, EndReason, Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds, shell_word,
+};
 
 /// Kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -177,14 +179,62 @@ pub struct Run {
     pub scope: Scope,
     /// Requested targets, by block device name or path, resolved.
     pub targets: Vec<String>,
-    /// Requested but skipped targets or steps, with reasons.
+    /// Requested but skipped targets, steps or points, with reasons.
     pub skipped: Vec<Skipped>,
+    /// Permissions to write that it was given.
+    #[serde(default, skip_serializing_if = "Permitted::is_empty")]
+    pub permitted: Permitted,
+    /// Number of measurements that it had each time it was resumed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed_at: Vec<usize>,
     /// Acceptance step that the run belongs to; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
 }
 
+/// Words of the options that permit writing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Permitted {
+    /// Of `--allow-write`.
+    pub allow_write: Vec<String>,
+    /// Of `--discard-data`.
+    pub discard_data: Vec<String>,
+    /// Of `--assume-unused`.
+    pub assume_unused: Vec<String>,
+}
+
+impl Permitted {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Run {
+    /// Number of points that it left out, since they write and that was not permitted.
+    pub fn not_permitted(&self) -> usize {
+        let points = self.skipped.iter().map(|one| match one.why {
+            SkipReason::NotPermitted { points } => points,
+            _ => 0,
+        });
+        points.sum()
+    }
+
+    /// Command that continues it, by this name, with the permissions that it had.
+    pub fn resume_command(&self, run: &str) -> String {
+        let Permitted { allow_write, discard_data, assume_unused } = &self.permitted;
+        let mut command = format!("iodyno resume {}", shell_word(run));
+        for (option, words) in [
+            ("--allow-write", allow_write),
+            ("--discard-data", discard_data),
+            ("--assume-unused", assume_unused),
+        ] {
+            for word in words {
+                command.push_str(&format!(" {option} {}", shell_word(word)));
+            }
+        }
+        command
+    }
+
     /// Returns the application profile of a fit run.
     pub fn profile(&self) -> Option<Profile> {
         (self.kind == RunKind::Fit).then(|| Profile::parse(&self.plan).ok())?
@@ -209,6 +259,8 @@ impl Run {
             scope: Scope::default(),
             targets: Vec::new(),
             skipped: Vec::new(),
+            permitted: Permitted::default(),
+            resumed_at: Vec::new(),
             accepted: None,
         }
     }
@@ -226,6 +278,11 @@ pub enum SkipReason {
         iops: f64,
         /// Bytes per second by others.
         bytes_per_s: f64,
+    },
+    /// Points of the target write, and writing was not permitted.
+    NotPermitted {
+        /// Number of points.
+        points: usize,
     },
     /// A purge takes longer than iodyno waited; the drive continues it.
     PurgeGoesOn,
@@ -277,6 +334,12 @@ impl fmt::Display for SkipReason {
                 "{device} is busy, skipped: {iops:.0} IOPS and {:.0} MB/s by others, measured for 1 s",
                 bytes_per_s / 1e6
             ),
+            Self::NotPermitted { points: 1 } => {
+                f.write_str("1 point that writes, which was not permitted")
+            }
+            Self::NotPermitted { points } => {
+                write!(f, "{points} points that write, which was not permitted")
+            }
             Self::PurgeGoesOn => {
                 f.write_str("no longer waited for; the drive finishes it by itself")
             }
@@ -296,7 +359,7 @@ impl<T: Into<String>> From<T> for SkipReason {
 pub struct Skipped {
     /// Target.
     pub target: String,
-    /// Name of the step; null: everything on the target.
+    /// Name of the step; null: everything on the target, or what the reason counts.
     pub step: Option<String>,
     /// Reason.
     #[serde(flatten, with = "told_reason")]
@@ -321,6 +384,26 @@ impl RunRecord {
     /// Host at the start of the run.
     pub fn host(&self) -> Option<&Host> {
         self.snapshots.first()
+    }
+
+    /// True if this measurement failed or was interrupted, and succeeded after the run was resumed.
+    pub fn is_repeated(&self, measurement: usize) -> bool {
+        let is_cut =
+            |of: &Measurement| matches!(of.end, EndReason::Interrupted | EndReason::Failed(_));
+        let Some(cut) = self.measurements.get(measurement).filter(|of| is_cut(of)) else {
+            return false;
+        };
+        let is_again = |of: &Measurement| {
+            !is_cut(of) && (&of.name, &of.targets, of.round) == (&cut.name, &cut.targets, cut.round)
+        };
+        let mut later = self.run.resumed_at.iter().filter(|at| **at > measurement);
+        later.any(|at| self.measurements.iter().skip(*at).any(is_again))
+    }
+
+    /// Measurements that failed and were not repeated successfully, with their index.
+    pub fn failures(&self) -> impl Iterator<Item = (usize, &Measurement)> {
+        let all = self.measurements.iter().enumerate();
+        all.filter(|(n, of)| of.failure().is_some() && !self.is_repeated(*n))
     }
 
     /// Host at the end of the run.

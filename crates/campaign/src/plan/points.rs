@@ -53,6 +53,13 @@ impl Point {
         rw.is_some_and(|(_, rw)| !matches!(rw.split(':').next(), Some("read" | "randread")))
     }
 
+    /// True if it brings the targets into the state in which later points read them: it writes them
+    /// until that is done, or trims.
+    pub fn prepares(&self) -> bool {
+        let rw = self.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
+        self.writes() && (!self.until_known || rw.is_some_and(|(_, rw)| rw.contains("trim")))
+    }
+
     /// True if its writes are flushed (`fsync`, `fdatasync`).
     pub(crate) fn flushes(&self) -> bool {
         let is_flush = |name: &str| matches!(name, "fsync" | "fdatasync");

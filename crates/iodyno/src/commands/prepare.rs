@@ -45,9 +45,9 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     };
     let goes_on = begun.map(|run| {
         format!(
-            "run {} of this preparation was stopped: `iodyno resume {}` continues it, --anew \
-             starts over",
-            run.id, run.id
+            "run {} of this preparation was stopped: `{}` continues it, --anew starts over",
+            run.id,
+            run.resume_command(&run.id)
         )
     });
     if arguments.dry_run {
@@ -70,6 +70,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         layout: None,
         all: &[],
         measured: &[],
+        skipped: Vec::new(),
     };
     let record = measure(context, &mut setup, start, &mut NativeGenerator::new())?;
     print(context, &mut setup, &record, &arguments.load_options.table)

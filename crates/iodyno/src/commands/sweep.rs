@@ -15,8 +15,8 @@ use iodyno_store::Store;
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
 use crate::commands::study::{
-    StudyRun, generator, measure, outline, permitted_points, print, refuse_partial_rounds,
-    skipped_note, study_targets,
+    StudyRun, generator, indispensable, measure, not_permitted, outline, permitted_points, print,
+    refuse_partial, skipped_note, study_targets,
 };
 use crate::context::{Context, Usage, bail_usage, read};
 use crate::{bench_fio, terminal};
@@ -32,14 +32,13 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let study = study(arguments)?;
     let run_options = &arguments.run_options;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
-    let all_or_none =
-        study.preparation.is_some() || study.rounds.is_some() || study.headroom.is_some();
+    let all_or_none = study.preparation.is_some() || indispensable(&study, &all).is_some();
     let (points, left_out) = match arguments.dry_run && all_or_none {
-        // Preparation and rounds need permission to write anyway.
-        true => (all, 0),
+        // Those need permission to write anyway.
+        true => (all, Vec::new()),
         false => permitted_points(all, run_options),
     };
-    refuse_partial_rounds(&study, left_out)?;
+    refuse_partial(&study, &left_out)?;
     if points.is_empty() && study.preparation.is_none() {
         bail_usage!(
             "every point writes: permit it with --allow-write and the file's path or the drive's serial number"
@@ -56,7 +55,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     if context.is_captured() && !arguments.dry_run {
         bail_usage!("a captured machine cannot be measured");
     }
-    let outline = outline(&study, &points, left_out)?;
+    let outline = outline(&study, &points, left_out.len())?;
     // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
         terminal::print(&(outline + &point_list(&points)))?;
@@ -100,6 +99,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         layout: None,
         all: &points,
         measured: &[],
+        skipped: not_permitted(&left_out),
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
     print(context, &mut setup, &record, &run_options.load_options.table)
@@ -144,16 +144,25 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         bail_usage!("--generator: a run keeps the generator that it began with");
     }
     let mut setup = Setup::of(context, &run_options.load_options)?;
-    let (all, left_out) = permitted_points(study.points(0), run_options);
-    let count = all.len();
-    let (resumed, left) = Resumed::of(&record, all.clone(), &study);
+    let asked = study.points(0);
+    let count = asked.len();
+    let (resumed, left) = Resumed::of(&record, asked.clone(), &study);
+    let (left, left_out) = permitted_points(left, run_options);
+    let (all, _) = permitted_points(asked, run_options);
+    // Points that the run itself left out were not permitted from the beginning.
+    let is_partial = left_out.len() > record.run.not_permitted();
+    let resumed = Resumed { is_partial, ..resumed };
     let is_done =
         study.adaptive && Adapting::new(&study, &all, &left).is_done(&record.measurements);
-    if (left.is_empty() || is_done) && left_out == 0 && study.preparation.is_none() {
+    let is_prepared = study.preparation.is_none() || record.run.state == RunState::Done;
+    if (left.is_empty() || is_done) && left_out.is_empty() && is_prepared {
         // Works whatever has become of the machine, since nothing is measured.
         let record = mark_done(&mut setup.store, record)?;
         if !context.quiet {
-            terminal::note(&format!("{name}: all {count} points are done"));
+            terminal::note(&match count {
+                0 => format!("{name}: its preparation is done"),
+                _ => format!("{name}: all {count} points are done"),
+            });
         }
         return print(context, &mut setup, &record, &run_options.load_options.table);
     }
@@ -174,20 +183,24 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         } else {
             ""
         };
-        let left = left.len();
+        let left = left.len() + left_out.len();
         terminal::note(&format!(
             "{name}: {left} of {count} points are left{preparation}{predicted}"
         ));
-        if left_out > 0 {
-            terminal::note(&format!("{name}: {}", skipped_note(left_out)));
+        if !left_out.is_empty() {
+            terminal::note(&format!("{name}: {}", skipped_note(left_out.len())));
         }
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
-        let record = if left_out == 0 { mark_done(&mut setup.store, record)? } else { record };
+        let record = if is_partial { record } else { mark_done(&mut setup.store, record)? };
         return print(context, &mut setup, &record, &run_options.load_options.table);
     }
-    refuse_partial_rounds(&study, left_out)?;
+    refuse_partial(&study, &left_out)?;
     let mut generator = generator(study.generator, run_options.fio.as_deref())?;
+    let skipped = match is_partial {
+        true => record.run.skipped.clone(),
+        false => not_permitted(&left_out),
+    };
     let start = StudyRun {
         study: &study,
         points: &left,
@@ -199,6 +212,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         layout: None,
         all: &all,
         measured: &record.measurements,
+        skipped,
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
     print(context, &mut setup, &record, &run_options.load_options.table)
@@ -217,15 +231,11 @@ fn mark_done(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
     Ok(RunRecord { run, ..record })
 }
 
-/// The newest unfinished sweep or preparation; else the newest one, to tell why it cannot continue.
+/// The newest unfinished sweep or preparation.
 fn newest_stopped(store: &Store) -> Result<Run> {
-    let runs = store.runs()?;
-    let is_left = |run: &&Run| run.state != RunState::Done && resumable(run).is_some();
-    // A finished run may lack points that need permission to write.
-    let found =
-        runs.iter().find(is_left).or_else(|| runs.iter().find(|run| resumable(run).is_some()));
-    let none = "nothing to resume: the store has no sweep or preparation (see iodyno runs)";
-    Ok(found.cloned().ok_or_else(|| Usage(none.into()))?)
+    let is_left = |run: &Run| run.state != RunState::Done && resumable(run).is_some();
+    let none = "nothing to resume: no sweep or preparation was stopped or killed (see iodyno runs)";
+    Ok(store.runs()?.into_iter().find(is_left).ok_or_else(|| Usage(none.into()))?)
 }
 
 /// Study of a run that can be resumed: its points are known individually.

@@ -101,6 +101,9 @@ pub struct RunHead {
     pub writer: String,
     /// Origin of the results.
     pub origin: Origin,
+    /// Number of measurements that it had each time it was resumed; absent: never.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed_at: Vec<usize>,
     /// Step of an acceptance; only with `iodyno accept`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<model::Accepted>,
@@ -298,6 +301,7 @@ impl RunHead {
             ended: run.ended_ns.map(rfc3339),
             writer: run.writer.clone(),
             origin: Origin::from(&run.origin),
+            resumed_at: run.resumed_at.clone(),
             accepted: run.accepted.clone(),
         }
     }

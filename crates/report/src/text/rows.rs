@@ -48,7 +48,7 @@ pub(crate) fn clause(
         let targets = target_words(&record.run.targets);
         text = match record.run.state {
             RunState::Done => format!("{targets} prepared"),
-            RunState::Interrupted => format!("{targets} not prepared; next: iodyno resume"),
+            RunState::Interrupted => format!("{targets} not prepared"),
             _ if failed > 0 => format!("{targets} not prepared: {text}"),
             RunState::Running | RunState::Failed => format!("{targets} not prepared"),
         };
@@ -59,9 +59,6 @@ pub(crate) fn clause(
         let bests: Vec<String> = bests.collect();
         if !bests.is_empty() {
             text = format!("{text}: most {}", bests.join(", "));
-        }
-        if record.run.kind == RunKind::Sweep && record.run.state == RunState::Interrupted {
-            text.push_str("; next: iodyno resume");
         }
     }
     let label = match (assessment.verdict, record.run.state) {

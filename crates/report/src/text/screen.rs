@@ -1,8 +1,8 @@
 //! Summary of a run: one line overall, what needs attention, a table, and commands for details.
 
 use iodyno_model::{
-    Assessment, Host, Predictions, Profile, Rounds, RunRecord, RunState, Severity, Verdict,
-    format_duration_ns,
+    Assessment, Host, Predictions, Profile, Rounds, Run, RunKind, RunRecord, RunState, Severity,
+    Verdict, format_duration_ns,
 };
 
 use super::attention::{Entry, attention_text, entries};
@@ -13,7 +13,7 @@ use super::host::counted;
 use super::ink::Ink;
 use super::point_grids::{INVALID_LEGEND, PlannedPoint};
 use super::rows::{caveats, clause as clause_of_rows, commands, rows};
-use super::runs::state;
+use super::runs::{shortened, state};
 use super::words::{Hanging, clean, dim, display_width, first_line, listed};
 use super::{Style, drives, headroom, headroom_text, replay, rounds, verdict_words};
 
@@ -89,7 +89,11 @@ pub fn run_screen(
                     headroom_text(found, style)
                 }
             };
-            let head = headline(record, &entries, label, [Some(clause), None], style);
+            let skipped = match record.run.not_permitted() {
+                0 => None,
+                points => Some(format!("{points} that write not measured")),
+            };
+            let head = headline(record, &entries, label, [Some(clause), skipped], style);
             let notes = attention
                 + &commands(record, style)
                 + &caveats(record, assessment, |_| true, style);
@@ -114,7 +118,7 @@ pub fn run_screen(
             vec![head, rounds::tables(record, asked, style), attention]
         }
     };
-    let mut end = next_commands(&entries, run, style);
+    let mut end = next_commands(record, &entries, run, style);
     if exit_status != 0 {
         let text = match exit_status {
             // The first line already says that something failed.
@@ -250,9 +254,17 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
 }
 
 /// Commands for details.
-fn next_commands(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
+fn next_commands(record: &RunRecord, entries: &[Entry<'_>], run: &str, style: &Style) -> String {
+    let goes_on = matches!(record.run.kind, RunKind::Sweep | RunKind::Prepare)
+        && record.run.state == RunState::Interrupted
+        && !run.is_empty();
+    let Run { id, name, .. } = &record.run;
+    let known = if name.is_empty() { shortened(id) } else { name.clone() };
+    // A command is copied whole, and never broken.
+    let next = |known: &str| format!("Next: {}", clean(&record.run.resume_command(known)));
+    let next = goes_on.then(|| Ink::Dim.paint(&next(&known), style.color) + "\n");
     let of_run = |command: &str| (!run.is_empty()).then(|| format!("{command} {run}"));
     let why = entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule)));
     let items = [of_run("Details: iodyno show -v"), why, of_run("Page: iodyno report")];
-    dim(&items.into_iter().flatten().collect::<Vec<_>>(), style)
+    next.unwrap_or_default() + &dim(&items.into_iter().flatten().collect::<Vec<_>>(), style)
 }

@@ -223,6 +223,8 @@ pub(crate) fn record() -> RunRecord {
             origin: Origin::Measured,
             targets: [n0, n1, n2, "nvme3n1"].map(String::from).to_vec(),
             accepted: None,
+            permitted: iodyno_model::Permitted::default(),
+            resumed_at: Vec::new(),
             skipped: vec![Skipped {
                 target: "nvme3n1".into(),
                 step: None,

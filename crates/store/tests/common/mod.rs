@@ -23,6 +23,8 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         origin: Origin::Measured,
         targets: vec!["nvme0n1".into()],
         accepted: None,
+        permitted: iodyno_model::Permitted::default(),
+        resumed_at: Vec::new(),
         skipped: vec![Skipped {
             target: "nvme1n1".into(),
             step: None,

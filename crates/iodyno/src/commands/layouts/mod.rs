@@ -222,6 +222,7 @@ fn measured_on(
         layout: Some(layout),
         all: &workload.points,
         measured: &[],
+        skipped: Vec::new(),
     };
     measure(context, setup, start, generator.as_mut())
 }

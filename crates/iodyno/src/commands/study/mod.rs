@@ -8,7 +8,7 @@ use anyhow::Result;
 use iodyno_campaign::{LayoutPlan, MadeBy, Options, Point, Preparing, Resumed, Study, Work};
 use iodyno_fio::FioGenerator;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Measurement, RunRecord};
+use iodyno_model::{Measurement, RunRecord, SkipReason, Skipped, distinct};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Permission, Target, resolve_all};
 
@@ -21,13 +21,12 @@ use crate::progress::Display;
 
 pub(crate) use outline::{outline, skipped_note};
 
-/// The points that may be measured, and the number of those left out because they write: targets
-/// are only read without --allow-write, except files that iodyno made.
+/// The points that may be measured, and those left out because they write: targets are only read
+/// without --allow-write, except files that iodyno made.
 pub(crate) fn permitted_points(
     points: Vec<Point>,
     run_options: &RunOptions,
-) -> (Vec<Point>, usize) {
-    let count = points.len();
+) -> (Vec<Point>, Vec<Point>) {
     let may_write = |point: &Point| {
         let is_ours = |target: &String| {
             let path = Path::new(target);
@@ -37,23 +36,44 @@ pub(crate) fn permitted_points(
             || !run_options.load_options.permissions.allow_write.is_empty()
             || point.targets.iter().all(is_ours)
     };
-    let points: Vec<Point> =
-        points.into_iter().filter(|point| !point.writes() || may_write(point)).collect();
-    let left_out = count - points.len();
-    (points, left_out)
+    points.into_iter().partition(|point| !point.writes() || may_write(point))
 }
 
-/// Refuses rounds and headroom plans with points left out: that would be another test.
-pub(crate) fn refuse_partial_rounds(study: &Study, left_out: usize) -> Result<()> {
-    if (study.rounds.is_some() || study.headroom.is_some()) && left_out > 0 {
+/// What of a study writes and cannot be left out of `points`, since that would be another test:
+/// its rounds, all of it, or a step that prepares the targets for later ones.
+pub(crate) fn indispensable(study: &Study, points: &[Point]) -> Option<String> {
+    let prepares = || points.iter().find(|point| !point.part.is_empty() && point.prepares());
+    match points {
+        [] => None,
+        _ if study.rounds.is_some() => Some("its rounds write".into()),
+        _ if study.headroom.is_some() => Some("it writes".into()),
+        _ => prepares().map(|point| format!("its step `{}` writes", point.part)),
+    }
+}
+
+/// Refuses studies that are another test without the points `left_out`.
+pub(crate) fn refuse_partial(study: &Study, left_out: &[Point]) -> Result<()> {
+    if let Some(what) = indispensable(study, left_out) {
         let targets = study.targets.join(", ");
-        let what = if study.rounds.is_some() { "its rounds write" } else { "it writes" };
         bail_usage!(
             "{what} {targets}, which iodyno did not leave in this state: --allow-write names what may \
              be written"
         );
     }
     Ok(())
+}
+
+/// Record of the points `left_out` on each target.
+pub(crate) fn not_permitted(left_out: &[Point]) -> Vec<Skipped> {
+    let of = |place: String| Skipped {
+        why: SkipReason::NotPermitted {
+            points: left_out.iter().filter(|point| point.place() == place).count(),
+        },
+        target: place,
+        step: None,
+        next: "iodyno resume RUN --allow-write WORD".into(),
+    };
+    distinct(left_out.iter().map(Point::place)).into_iter().map(of).collect()
 }
 
 /// Targets that a study prepares or applies steps to; otherwise jobs name their own.
@@ -82,6 +102,8 @@ pub(crate) struct StudyRun<'a> {
     pub(crate) all: &'a [Point],
     /// Results that the run has already.
     pub(crate) measured: &'a [Measurement],
+    /// Points left out, as recorded.
+    pub(crate) skipped: Vec<Skipped>,
 }
 
 /// Measures the points; returns the run with all its records.
@@ -97,8 +119,11 @@ pub(crate) fn measure(
         layout: start.layout,
         ..Work::of_study(study, start.all, points)?
     };
-    let options =
-        Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
+    let options = Options {
+        resumed: start.resumed,
+        unusable: start.skipped,
+        ..Options::of_jobs(start.name, start.permission)
+    };
     let has_grid = study.rounds.is_none() && study.headroom.is_none() && !study.is_of_steps();
     let grid = has_grid.then(|| Grid::new(start.all, start.measured));
     setup.run_work(&work, start.targets, &options, generator, &mut Display::new(context, grid))

@@ -6,7 +6,7 @@
 
 mod measurement;
 
-use iodyno_model::{Host, Origin, Purpose, Run, RunKind, RunRecord, parse_rfc3339};
+use iodyno_model::{Host, Origin, Permitted, Purpose, Run, RunKind, RunRecord, parse_rfc3339};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -121,6 +121,8 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
             scope: document.scope,
             targets: document.targets,
             skipped: document.skipped,
+            permitted: Permitted::default(),
+            resumed_at: head.resumed_at,
             accepted: head.accepted,
         },
         snapshots,
