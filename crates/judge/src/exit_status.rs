@@ -41,8 +41,7 @@ pub fn exit_status(
     assessment: &Assessment,
     require_verdict: bool,
 ) -> ExitStatus {
-    let failed = record.measurements.iter().any(|measurement| measurement.failure().is_some());
-    if record.run.state != RunState::Done || failed {
+    if record.run.state != RunState::Done || record.failures().next().is_some() {
         return ExitStatus::Interrupted;
     }
     if assessment.verdict == Verdict::Fail {

@@ -92,6 +92,30 @@ fn unrecorded_items_are_reported_as_unknown() {
 }
 
 #[test]
+fn pauses_are_those_between_measurements() {
+    let (mut record, rounds) = record("p", &[100.0; 5]);
+    let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
+    let said = |record: &RunRecord| {
+        let text = pts_text(record, &plan, &[], &style(400));
+        let line = text.lines().find_map(|line| line.strip_prefix("Pauses"));
+        line.map(|line| line.trim().to_owned())
+    };
+    for (n, of) in record.measurements.iter_mut().enumerate() {
+        of.phase = n as u32 + 1;
+    }
+    assert_eq!(said(&record), None);
+    // Killed, resumed; stopped at the end, and never resumed.
+    record.run.resumed_at = vec![2];
+    record.measurements[4].end = EndReason::Interrupted;
+    assert_eq!(said(&record).as_deref(), Some("resumed once"));
+    // As recorded by earlier versions.
+    record.run.resumed_at.clear();
+    assert_eq!(said(&record), None);
+    record.measurements[1].end = EndReason::Interrupted;
+    assert_eq!(said(&record).as_deref(), Some("resumed once"));
+}
+
+#[test]
 fn times_of_points_have_readable_units() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     for (of, runtime) in record.measurements.iter_mut().zip(["60s", "1800ms", "10", "1800ms"]) {

@@ -220,8 +220,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
 
 /// Marks a complete run as done if it was stopped after its last point.
 fn mark_done(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
-    let failed = record.measurements.iter().any(|of| of.failure().is_some());
-    if record.run.state == RunState::Done || failed {
+    if record.run.state == RunState::Done || record.failures().next().is_some() {
         return Ok(record);
     }
     let run = store.reopen_run(&record.run.id)?;

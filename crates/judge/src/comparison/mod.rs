@@ -16,12 +16,12 @@ mod unlike;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use iodyno_model::{EndReason, LatencyKind, Reason, RunRecord, Validity};
+use iodyno_model::{LatencyKind, Reason, RunRecord, Validity};
 use iodyno_stats::holm;
 
 use crate::assess::assess;
 use crate::claims::ClaimBook;
-use crate::convergence::Convergence;
+use crate::convergence::{Convergence, is_whole};
 use crate::question::Question;
 use crate::window::{WindowedRun, by_window};
 use pairing::{Group, groups};
@@ -86,12 +86,13 @@ fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
         let same = |a: &RunRecord, b: &RunRecord| a.run.id == b.run.id || is_copy(a, b);
         side.records.iter().any(|mine| other.records.iter().any(|theirs| same(mine, theirs)))
     };
-    let measurements = side.records.iter().flat_map(|record| &record.measurements);
-    let failed =
-        measurements.filter(|of| matches!(of.end, EndReason::Failed(_) | EndReason::Interrupted));
+    let failed = |record: &&RunRecord| {
+        let all = record.measurements.iter().enumerate();
+        all.filter(|(n, of)| !is_whole(of) && !record.is_repeated(*n)).count()
+    };
     SideFacts {
         label: side.label.clone(),
-        failed: failed.count(),
+        failed: side.records.iter().map(failed).sum(),
         runs: side.records.iter().map(|record| record.run.clone()).collect(),
         same_as: sides[..at].iter().position(holds),
         without_window: without_window(&side.records),

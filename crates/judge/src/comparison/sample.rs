@@ -37,7 +37,8 @@ impl<'a> Sample<'a> {
         let by_index: BTreeMap<usize, _> =
             judged.measurements.iter().map(|judged| (judged.measurement, judged)).collect();
         let mut singles = Vec::new();
-        for (index, of) in record.measurements.iter().enumerate() {
+        let all = record.measurements.iter().enumerate();
+        for (index, of) in all.filter(|(index, _)| in_rounds || !record.is_repeated(*index)) {
             let judged = window.of[index].iter().filter_map(|at| by_index.get(at));
             let judged: Vec<_> = judged.collect();
             let reasons = distinct(judged.iter().flat_map(|judged| judged.reasons.clone()));

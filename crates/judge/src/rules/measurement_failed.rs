@@ -13,9 +13,10 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(context: &RuleContext<'_>, tally: &mut Tally) {
-    for of in &context.record().measurements {
+    for (n, of) in context.record().measurements.iter().enumerate() {
         tally.checked();
         let EndReason::Failed(how) = &of.end else { continue };
+        let is_repeated = context.record().is_repeated(n);
         let (why, next) = if disk_is_full(of) {
             (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
         } else if how.cause == Cause::Unfit {
@@ -35,9 +36,14 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             )
         };
         let evidence = vec![Evidence::new("failure", how.text.clone())];
-        let title = format!("{} failed.", of.title());
+        let (severity, title) = match is_repeated {
+            true => {
+                (Severity::Warn, format!("{} failed at first; repeated, it worked.", of.title()))
+            }
+            false => (Severity::Fail, format!("{} failed.", of.title())),
+        };
         let subjects = context.to_blame(of, |part| part.failure.is_some());
-        tally.found(finding(Severity::Fail, subjects, title, evidence, why, next));
+        tally.found(finding(severity, subjects, title, evidence, why, next));
     }
 }
 
@@ -53,7 +59,7 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, check_rule, reserves};
-    use iodyno_model::Validity;
+    use iodyno_model::{Measurement, Validity};
 
     #[test]
     fn of_several_drives_at_once_those_that_failed_are_to_blame() {
@@ -82,5 +88,24 @@ mod tests {
         assert_eq!(reserves(&RULE, &record, 0).unwrap().validity, Validity::Invalid);
         assert_eq!(reserves(&RULE, &record, 1).unwrap().validity, Validity::Qualified);
         assert_eq!(reserves(&RULE, &record, 2), None);
+    }
+
+    #[test]
+    fn what_a_resumed_run_repeats_is_no_failure() {
+        let mut record = Bench::new(1)
+            .measured()
+            .measurement(0, |m| m.end = EndReason::Failed("EIO".into()))
+            .record();
+        let count = record.measurements.len();
+        let again = record.measurements[1].clone();
+        let (name, targets) = (record.measurements[0].name.clone(), again.targets.clone());
+        record.measurements.push(Measurement { name, targets, ..again });
+        // A repetition of the plan's.
+        check_rule(&RULE, &record).only(Severity::Fail);
+        assert_eq!(record.failures().count(), 1);
+        record.run.resumed_at = vec![count];
+        let title = check_rule(&RULE, &record).only(Severity::Warn).what.clone();
+        assert!(title.ends_with("failed at first; repeated, it worked."), "{title}");
+        assert_eq!(record.failures().count(), 0);
     }
 }

@@ -4,6 +4,7 @@ use iodyno_model::{DirectionResult, Estimate, Measurement, Metric, Severity, for
 use iodyno_stats::two_sample::disjoint;
 
 use super::{Affected, Checks, Reservation, Rule, Tally};
+use crate::convergence::is_whole;
 use crate::figures;
 use crate::rule_context::RuleContext;
 
@@ -73,7 +74,7 @@ fn elsewhere(
     let bounds = own.bounds().filter(|_| own.relative_half_width().is_some())?;
     let others = context.index.repeated(of).iter().filter(|other| {
         // Rounds are made because the drive changes.
-        other.phase != of.phase && (other.round, of.round) == (None, None)
+        other.phase != of.phase && (other.round, of.round) == (None, None) && is_whole(other)
     });
     others.copied().find_map(|other| {
         if other.targets == of.targets {
@@ -113,6 +114,7 @@ fn words(slow: Slow, of: &Measurement) -> String {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, check_rule, reserves};
+    use iodyno_model::EndReason;
 
     #[test]
     fn a_slow_wave_qualifies_and_a_change_has_its_own_rule() {
@@ -145,6 +147,10 @@ mod tests {
             let why = reserves(&RULE, &record, measurement).unwrap().why;
             assert!(why.contains("measured again, it was "), "{why}");
         }
+        // What was interrupted is an attempt.
+        record.measurements[last].end = EndReason::Interrupted;
+        assert_eq!(reserves(&RULE, &record, 1), None);
+        record.measurements[last].end = EndReason::Done;
         record.measurements[last].round = Some(2);
         assert_eq!(reserves(&RULE, &record, 1), None);
     }

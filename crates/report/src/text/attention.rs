@@ -182,14 +182,14 @@ pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &
         out.push_str(&two_lines(Ink::Bad, severity_label(entry.severity), entry, style));
         if entry.rule == "measurement-failed" {
             failures_are_listed = true;
-            let reasons = record.measurements.iter().filter_map(|of| Some((of, of.failure()?)));
+            let reasons = record.failures().filter_map(|(_, of)| Some((of, of.failure()?)));
             for (of, how) in reasons.take(SHOWN) {
                 let why = format!("{}: {}", clean(&of.name), clean(how));
                 out.push_str(&whole("", Ink::Plain, &why, style));
             }
         }
     }
-    for of in record.measurements.iter().filter(|_| !failures_are_listed) {
+    for (_, of) in record.failures().filter(|_| !failures_are_listed) {
         if let Some(how) = of.failure() {
             let what = format!("{} of {}: {}", clean(&of.name), named(&of.targets), clean(how));
             out.push_str(&line("FAIL", Ink::Bad, &what, style));

@@ -84,9 +84,10 @@ pub(crate) fn pts_lines(
     ];
     steady.extend(written_times.map(|times| format!("or the tested range written {times} times")));
     lines.push(("Steady", steady));
-    let stopped = record.measurements.iter().filter(|of| of.end == EndReason::Interrupted).count();
-    if stopped > 0 {
-        lines.push(("Pauses", vec![format!("interrupted and resumed {stopped} times")]));
+    match pauses(record) {
+        0 => {}
+        1 => lines.push(("Pauses", vec!["resumed once".into()])),
+        pauses => lines.push(("Pauses", vec![format!("resumed {pauses} times")])),
     }
     let (stated, mut unknown) = (plan.report.entries(), Vec::new());
     let mut statements = Vec::new();
@@ -105,6 +106,16 @@ pub(crate) fn pts_lines(
         items.iter_mut().for_each(|item| *item = clean(item));
     }
     lines
+}
+
+/// Number of times that a run was resumed between measurements.
+fn pauses(record: &RunRecord) -> usize {
+    let all = &record.measurements;
+    let resumed = record.run.resumed_at.iter().filter(|at| (1..all.len()).contains(at)).count();
+    // Earlier versions recorded only the interruptions.
+    let last = all.iter().map(|of| of.phase).max();
+    let cut = all.iter().filter(|of| of.end == EndReason::Interrupted && Some(of.phase) != last);
+    resumed.max(cut.map(|of| of.phase).collect::<BTreeSet<_>>().len())
 }
 
 /// Preparation of a drive before its rounds.

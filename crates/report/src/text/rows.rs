@@ -28,15 +28,17 @@ pub(crate) fn clause(
     planned: &[PlannedPoint],
 ) -> ((&'static str, Ink), String) {
     let all = &record.measurements;
-    let failed = all.iter().filter(|of| of.failure().is_some()).count();
+    let failed = record.failures().count();
     let noun = match planned.is_empty() {
         true if all.iter().any(|of| of.round.is_some()) => "measurement",
         true => "job",
         false => "point",
     };
-    // A point that was interrupted is measured once more by `iodyno resume`.
-    let is_whole = |of: &&Measurement| planned.is_empty() || of.end != EndReason::Interrupted;
-    let count = counted(all.iter().filter(is_whole).count(), noun);
+    // A point that was interrupted or failed is measured once more by `iodyno resume`.
+    let is_whole = |(n, of): &(usize, &Measurement)| {
+        !record.is_repeated(*n) && (planned.is_empty() || of.end != EndReason::Interrupted)
+    };
+    let count = counted(all.iter().enumerate().filter(is_whole).count(), noun);
     let targets = distinct(all.iter().flat_map(|of| &of.targets).cloned());
     let mut text = match (failed, targets.is_empty()) {
         (0, true) => count,

@@ -69,7 +69,10 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     ];
     machine.properties.extend(of.hostname().map(|host| ("host", host.to_owned())));
     let mut names = CaseNames::new(of.record);
-    for (measurement, judged) in of.measurements() {
+    for (n, (measurement, judged)) in of.measurements().enumerate() {
+        if measurement.failure().is_some() && of.record.is_repeated(n) {
+            continue;
+        }
         let mut own = of_names(&measurement.targets).first().copied();
         // Those of the files of a fit are its directory's.
         own = own.filter(|own| measurement.targets.len() == 1 || subjects[*own].drive.is_none());
