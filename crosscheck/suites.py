@@ -64,8 +64,8 @@ NOT_RUN = {
 WHY = {
     "t64-switch": "It counts how often a generator of 32 bits repeats itself; iodyno's have 64 bits, whatever their name.",
     "examples": (
-        "What moves data over networks (net), defragments ext4 (e4defrag) or follows write pointers (zbd) stays with "
-        "`--generator fio`. fio runs the zbd jobs here on files, whose zones it invents."
+        "Jobs that move data over networks (net) or defragment ext4 (e4defrag) need fio itself, those that follow write "
+        "pointers (zbd) `--generator fio`. fio runs the zbd jobs here on files, whose zones it invents."
     ),
     "verify": "Test 1 writes for 3 s, and its reading twin wants the whole file written: a busy machine may be too slow.",
     "client_server": "There is no server: iodyno runs on each host, and runs are compared afterwards.",
@@ -75,6 +75,8 @@ NEEDS = {"steadystate_tests": "scipy"}
 HEADING = re.compile(r"^(ddir: |mangle block size: |mode: |pattern: |Running )")
 CASE = re.compile(r"^\**Test (?P<name>.+?) (?P<word>PASSED|FAILED|SKIPPED)(?P<rest>.*)$")
 BARE = re.compile(r"^(?P<word>PASSED|FAILED) (?:'(?P<quoted>[^']*)'|(?P<name>\S+))(?P<rest>.*)$")
+# Where in a job file an error is, and the number of a process: cases that differ in nothing else share a line.
+PLACE = re.compile(r"^fio: (\S+ line \d+: |pid=\d+, )")
 RESULT = re.compile(r"^result: (?P<word>pass|fail)$")
 
 
@@ -208,7 +210,11 @@ def failures(outcomes):
         failed, by_fio = missed(control, ours), {name for name, reason in control.cases.items() if reason is not None}
         if failed or by_fio:
             lines += ["", f"### {suite}", "", *([WHY[suite], ""] if suite in WHY else [])]
-            lines += [f"- {name}: {reason}{' (fio fails it, too)' if name in by_fio else ''}" for name, reason in failed.items()]
+            alike = {}
+            for name, reason in failed.items():
+                own = reason + (" (fio fails it, too)" if name in by_fio else "")
+                alike.setdefault(PLACE.sub("", own), []).append(name)
+            lines += [f"- {', '.join(names)}: {reason}" for reason, names in alike.items()]
             lines += [f"- {name}: passed; fio fails it: {control.cases[name]}" for name in sorted(by_fio - failed.keys())]
     return lines
 

@@ -208,7 +208,8 @@ fn what_is_mistyped_is_named_with_its_line() {
     job("[a]\nsize=100g offset=100g\nrw=read\n");
     refused(&world, &["x.fio"], &["x.fio line 2", "`offset`", "line of its own"]);
     job("[a]\nsize=1m\nioengine=rados\nlockfile=exclusive\n");
-    refused(&world, &["x.fio"], &["x.fio line 3", "x.fio line 4", "`--generator fio`"]);
+    let both = ["x.fio line 3", "use fio itself", "x.fio line 4", "--generator fio"];
+    refused(&world, &["x.fio"], &both);
     job("[a]\nsize=1m\nrw=reed\n");
     refused(&world, &["x.fio"], &["x.fio line 3", "reed"]);
     job("[a]\nsize=1x\n");

@@ -28,8 +28,8 @@ pub use job::{
 pub use nearest::nearest_name;
 pub use operation::Operation;
 pub use options::{
-    Kind, OptionSpec, Support, apply, apply_all, check, find, gcd, is_fio_only, nearest_option,
-    notes, options,
+    Kind, OptionSpec, READING_ENGINES_OF_FIO, Support, apply, apply_all, check, find, gcd,
+    is_fio_only, nearest_option, notes, options,
 };
 pub use reference::reference;
 pub use stream::{PlannedWork, Region, Request, Room, Stream, Unfit, random_seeds};

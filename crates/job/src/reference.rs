@@ -27,7 +27,8 @@ Generated from the option table (`crates/job/src/options/`); do not edit:
 These are fio's options, of job files, of the command line and of plans, in
 fio's notation. *Native* says what iodyno's own generator does: **yes**; *no
 effect*, with the reason; or *by fio*, which means that `--generator fio` is
-needed, except for the values in parentheses, which change nothing.
+needed, except for the values in parentheses, which change nothing. What says
+*use fio itself* is not passed to fio either.
 
 Sizes are in bytes with k, m, g, t or p behind them, which are powers of 1024
 (`kb_base=1000`: of 1000; as in fio KiB is the other one). Times have the unit
@@ -48,6 +49,7 @@ fn row(spec: &OptionSpec) -> String {
         Support::Ignored(reason) => format!("no effect: {reason}"),
         Support::FioOnly(reason) if spec.no_effect.is_empty() => format!("by fio: {reason}"),
         Support::FioOnly(reason) => format!("by fio ({}): {reason}", spec.no_effect.join(", ")),
+        Support::Foreign(reason) => format!("no; use fio itself: {reason}"),
     };
     let takes = spec.kind().to_string().replace('|', "\\|");
     let default = match spec.default {

@@ -35,9 +35,19 @@ pub enum JobError {
     },
     /// An option or value of fio that the native generator does not support.
     #[error(
-        "`{option}={value}` is not supported by the native generator: {reason}; run it with `--generator fio`"
+        "`{option}={value}` is not supported by the native generator: {reason}; use `iodyno run --generator fio`"
     )]
     NotNative {
+        /// The option.
+        option: &'static str,
+        /// As written.
+        value: String,
+        /// Why it is not supported.
+        reason: String,
+    },
+    /// An option or value of fio for which iodyno neither has nor runs anything.
+    #[error("`{option}={value}` is not supported: {reason}; use fio itself")]
+    Foreign {
         /// The option.
         option: &'static str,
         /// As written.
@@ -87,7 +97,8 @@ impl JobError {
         match self {
             Self::BadValue { option, .. }
             | Self::NoValue { option, .. }
-            | Self::NotNative { option, .. } => Some(option),
+            | Self::NotNative { option, .. }
+            | Self::Foreign { option, .. } => Some(option),
             Self::UnknownOption { .. } | Self::Conflict(_) => None,
         }
     }

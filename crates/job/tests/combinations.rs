@@ -56,8 +56,7 @@ fn blocks_of_any_size_are_not_verified() {
 #[test]
 fn options_that_a_job_cannot_represent_are_fio_only() {
     for (name, value) in [
-        ("ioengine", "rados"),
-        ("ioengine", "nbd"),
+        ("ioengine", "sg"),
         ("ioengine", "pvsync"),
         ("file_service_type", "zipf"),
         ("fadvise_hint", "random"),
@@ -68,7 +67,14 @@ fn options_that_a_job_cannot_represent_are_fio_only() {
     ] {
         assert!(is_fio_only(name, Some(value)), "{name}={value}");
     }
-    for (name, value) in [("ioengine", "libaio"), ("bs", "4k"), ("rw", "randread"), ("bs", "?")] {
+    for (name, value) in [
+        ("ioengine", "libaio"),
+        ("ioengine", "nbd"),
+        ("profile", "act"),
+        ("bs", "4k"),
+        ("rw", "randread"),
+        ("bs", "?"),
+    ] {
         assert!(!is_fio_only(name, Some(value)), "{name}={value}");
     }
 }

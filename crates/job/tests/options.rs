@@ -86,7 +86,7 @@ fn defaults_are_those_of_fio() {
         "log_alternate_epoch_clock_id",
     ];
     for spec in options() {
-        let by_fio = matches!(spec.support, Support::FioOnly(_));
+        let by_fio = matches!(spec.support, Support::FioOnly(_) | Support::Foreign(_));
         if by_fio || spec.default.is_empty() || ours.contains(&spec.name) {
             continue;
         }
@@ -109,9 +109,13 @@ fn mistakes_are_named() {
     assert!(error("ioengine", "iouring").ends_with(": did you mean `io_uring`?"));
     assert!(error("rw", "randraed").ends_with(": did you mean `randread`?"));
     assert!(error("bsrange", "4k").contains("4k-64k"));
-    let by_fio = error("ioengine", "rbd");
-    assert!(by_fio.contains("--generator fio") && by_fio.contains("ioengine=rbd"), "{by_fio}");
-    assert!(error("merge_blktrace_file", "log").contains("--generator fio"));
+    let by_fio = error("ioengine", "sg");
+    assert!(by_fio.contains("--generator fio") && by_fio.contains("ioengine=sg"), "{by_fio}");
+    for (name, value) in [("ioengine", "rbd"), ("rbdname", "x"), ("merge_blktrace_file", "log")] {
+        let elsewhere = error(name, value);
+        let is_named = elsewhere.starts_with(&format!("`{name}={value}` is not supported"));
+        assert!(is_named && elsewhere.ends_with("; use fio itself"), "{elsewhere}");
+    }
     assert_eq!(nearest_option("io_engine"), Some("ioengine"));
 }
 
@@ -359,7 +363,7 @@ fn job_files_are_accepted_or_refused_by_name_and_reason() {
             let found = apply_all(&mut job, &entries).err().unwrap_or_default();
             for (at, error) in found {
                 let (name, value) = entries[at];
-                is_local &= !(name == "ioengine" && matches!(error, JobError::NotNative { .. }));
+                is_local &= !(name == "ioengine" && matches!(error, JobError::Foreign { .. }));
                 let unknown = matches!(error, JobError::UnknownOption { .. });
                 assert!(!unknown || UNKNOWN.contains(&name), "{file}: {name}={value:?}: {error}");
                 assert!(

@@ -259,7 +259,7 @@ fn jobs_that_fio_refuses_are_refused() {
 #[test]
 fn all_errors_are_reported_at_once_and_each_once() {
     let text =
-        "[global]\niodeth=32\n[a]\nbs=four\nexec_prerun=rm x\n[b]\nioengine=rbd\nwait_for=c\n";
+        "[global]\niodeth=32\n[a]\nbs=four\nexec_prerun=rm x\n[b]\nioengine=sg\nwait_for=c\n";
     let ScriptErrors(errors) = refused(text, &CompileOptions::default());
     let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 5, "{lines:#?}");
@@ -267,7 +267,7 @@ fn all_errors_are_reported_at_once_and_each_once() {
         "x.fio line 2: there is no option `iodeth`; did you mean `iodepth`?",
         "x.fio line 4: `bs=four`",
         "x.fio line 5: `exec_prerun=rm x` would run a command",
-        "x.fio line 7: `ioengine=rbd` is not supported by the native generator",
+        "x.fio line 7: `ioengine=sg` is not supported by the native generator",
         "x.fio line 8: `wait_for=c`: no job before it has this name; the last are a",
     ]) {
         assert!(line.starts_with(expected), "{line}");
@@ -277,15 +277,17 @@ fn all_errors_are_reported_at_once_and_each_once() {
 
 #[test]
 fn fio_gets_what_only_fio_does() {
-    let text = "[a]\nioengine=rbd\nexec_prerun=true\nsize=1m\n";
+    let text = "[a]\nioengine=sg\nexec_prerun=true\nsize=1m\n";
     let how = CompileOptions { for_fio: true, exec: true, ..CompileOptions::default() };
     let script = compile(&sections(text), &how).unwrap();
-    assert_eq!(script.sections[0].options[0], ("ioengine".into(), Some("rbd".into())));
+    assert_eq!(script.sections[0].options[0], ("ioengine".into(), Some("sg".into())));
     let ScriptErrors(errors) =
         refused(text, &CompileOptions { for_fio: true, ..CompileOptions::default() });
     assert!(matches!(errors[..], [ScriptError::Command { option: "exec_prerun", .. }]));
-    let ScriptErrors(errors) = refused("[a]\nbs=x\n", &how);
-    assert_eq!(errors.len(), 1);
+    for never in ["bs=x", "ioengine=libpmem", "profile=act"] {
+        let ScriptErrors(errors) = refused(&format!("[a]\n{never}\n"), &how);
+        assert_eq!(errors.len(), 1, "{never}");
+    }
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn every_job_file_is_compiled_or_refused_by_name() {
                     matches!(
                         error,
                         ScriptError::Option {
-                            error: JobError::NotNative { option: "ioengine", .. },
+                            error: JobError::Foreign { option: "ioengine", .. },
                             ..
                         }
                     )

@@ -52,6 +52,9 @@ pub struct JobStats {
     #[serde(rename = "sync_bins", alias = "sync", skip_serializing_if = "Histogram::is_empty")]
     #[schemars(skip)]
     pub sync: Histogram,
+    /// Failed fsyncs and fdatasyncs, which the errors of writing include.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sync_errors: u64,
     /// Shares of I/Os by latency, over all directions, as stated in a report.
     #[serde(
         rename = "latency_classes",
@@ -89,13 +92,29 @@ pub struct SteadySample {
     pub latency_sum_ns: f64,
 }
 
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// errno of failures without one, for those who look only at the number.
+pub(crate) const EIO: i32 = 5;
+
 impl JobStats {
+    /// Errno of the failure that ended it, EIO if it has none; 0: it did not fail.
+    pub const fn errno(&self) -> i32 {
+        match self.error {
+            0 if self.failure.is_some() => EIO,
+            errno => errno,
+        }
+    }
+
     /// Adds the counts of `other`; times and other values stay.
     pub fn add_counts(&mut self, other: &Self) {
         // Imported reports may claim any count.
         let add = |sum: &mut u64, one: u64| *sum = sum.saturating_add(one);
         add(&mut self.verified, other.verified);
         add(&mut self.mismatches, other.mismatches);
+        add(&mut self.sync_errors, other.sync_errors);
         add(&mut self.switches, other.switches);
         add(&mut self.major_faults, other.major_faults);
         add(&mut self.minor_faults, other.minor_faults);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::job_stats::EIO;
 use crate::{
     Cause, Conditions, CpuUse, Direction, DiskUse, Estimate, Failure, Histogram, JobStats,
     LatencyKind, LatencySeries, PriorityLatencies, Purpose, RateSeries, Replayed, SampledRates,
@@ -333,10 +334,11 @@ impl Measurement {
         }
     }
 
-    /// errno of the failure; 0: it did not fail, or for another cause.
+    /// errno of the failure, EIO for another cause; 0: it did not fail.
     pub fn errno(&self) -> i32 {
         match &self.end {
             EndReason::Failed(Failure { cause: Cause::Errno(errno), .. }) => *errno,
+            EndReason::Failed(_) => EIO,
             _ => 0,
         }
     }

@@ -21,8 +21,6 @@ struct Range {
     file: u16,
     offset: u64,
     length: u64,
-    /// Origin of the block grid, bytes.
-    origin: u64,
     /// The write that made all of it, if blocks are read as they were written.
     write: Option<Expected>,
 }
@@ -44,8 +42,7 @@ impl FollowUp {
                         range.length += interval;
                     }
                     _ => {
-                        let origin = if as_written { offset } else { ledger.start() };
-                        ranges.push(Range { file, offset, length: interval, origin, write });
+                        ranges.push(Range { file, offset, length: interval, write });
                     }
                 }
             }
@@ -66,10 +63,9 @@ impl FollowUp {
                 continue;
             }
             let Some(range) = self.ranges.get_mut(self.current) else { return count };
-            // Blocks keep their positions, so that counts equal fio's, and patterns begin where
-            // they did.
-            let within = (range.offset - range.origin) % u64::from(self.length);
-            let length = (u64::from(self.length) - within).min(range.length);
+            // A range begins with a write: blocks keep their positions, so that counts equal fio's,
+            // and patterns begin where they did.
+            let length = u64::from(self.length).min(range.length);
             let (file, offset) = (range.file, range.offset);
             let operation = Operation::Read;
             *request = Request { offset, length: length as u32, file, operation };

@@ -139,6 +139,13 @@ impl SlotReleaser<'_> {
         self.free
     }
 
+    /// Takes back the slot released last, whose I/O goes on.
+    pub(crate) fn keep(&mut self, start_ticks: u64) {
+        self.free -= 1;
+        let slot = self.stack[self.free];
+        self.slots[usize::from(slot)].start_ticks.store(start_ticks, Relaxed);
+    }
+
     /// The last I/O of a slot, without its time stamp.
     pub(crate) fn latest(&self, slot: u16) -> InFlight {
         self.slots[usize::from(slot)].load()

@@ -3,8 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use iodyno_job::ContinueOn;
-use iodyno_model::PerDirection;
+use iodyno_job::Errors;
 
 use crate::bounds::{Bounds, OutOfBounds};
 use crate::clock::Clock;
@@ -15,6 +14,7 @@ use crate::in_flight::{Batch, Completed, InFlight, SlotTable};
 use crate::io_failure::IoFailure;
 use crate::issue::Issuer;
 use crate::job_control::JobControl;
+use crate::short_ios::{Outcome, ShortIos};
 use crate::submission_hooks::SubmissionHooks;
 use crate::tally::Tally;
 
@@ -27,9 +27,7 @@ const STOP_CHECK: Duration = Duration::from_millis(50);
 /// Handling of failed I/Os.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ErrorPolicy {
-    pub(crate) continue_on: ContinueOn,
-    /// Errnos that do not count as errors (`ignore_error`).
-    pub(crate) ignored: PerDirection<Vec<i32>>,
+    pub(crate) errors: Errors,
     /// All targets are devices: a read past the end means that the device is gone.
     pub(crate) on_device: bool,
     /// ENOSPC ends the job successfully (`fill_device`).
@@ -75,6 +73,7 @@ pub(crate) struct IoLoop<'a, E> {
     pub(crate) verifying: bool,
     /// Lapses by which the pace was shifted, ticks.
     pub(crate) lapsed: u64,
+    short_ios: ShortIos,
     ending: Option<Ending>,
 }
 
@@ -104,6 +103,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
             timed: true,
             verifying: false,
             lapsed: 0,
+            short_ios: ShortIos::default(),
             ending: None,
         }
     }
@@ -251,7 +251,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         if self.completion_hooks.is_some() {
             return self.reap_with_hooks(clock);
         }
-        let Self { engine, slots, tallies, issuer, timed, .. } = self;
+        let Self { engine, slots, tallies, issuer, timed, short_ios, .. } = self;
         let (completions, mut slots) = (engine.completions(), slots.releaser());
         let now = if *timed { clock.now() } else { 0 };
         let tally = |Completed { start_ticks, shape }, times: u64| {
@@ -268,7 +268,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         };
         // I/Os submitted together and completed together have equal latencies: count them at once.
         let (mut previous, mut times, mut length) = (Completed::default(), 0, 0);
-        let (before, mut ending) = (slots.free(), None);
+        let (before, mut ending, mut unequal) = (slots.free(), None, false);
         for Completion { slot, result } in completions {
             let completed = slots.release(slot);
             if PACED && let Some(pacer) = &mut issuer.pacer {
@@ -277,10 +277,23 @@ impl<'a, E: Engine> IoLoop<'a, E> {
             if completed == previous && result == length {
                 times += 1;
             } else if result != i64::from(completed.shape.length()) {
+                unequal = true;
                 let (policy, control) = (&self.policy, self.control);
-                let tally = tallies[completed.shape.operation() as usize];
-                ending =
-                    ending.or(handle_failure(policy, control, tally, &slots.latest(slot), result));
+                let Completed { start_ticks, shape } = completed;
+                let (io, tally) = (slots.latest(slot), tallies[shape.operation() as usize]);
+                match short_ios.outcome(slot, &io, result) {
+                    Outcome::Whole => {
+                        let ns = timed.then(|| clock.ns(now.saturating_sub(start_ticks)));
+                        count_whole(tally, &io, ns);
+                    }
+                    Outcome::Short => {
+                        tally.count_short();
+                        slots.keep(start_ticks);
+                    }
+                    Outcome::Failed(rest) => {
+                        ending = ending.or(handle_failure(policy, control, tally, &rest, result));
+                    }
+                }
             } else {
                 tally(previous, times);
                 (previous, times, length) = (completed, 1, result);
@@ -290,7 +303,8 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         let count = slots.free() - before;
         drop(slots);
         self.depth_histogram.completed(count);
-        if ending.is_some() {
+        if unequal {
+            self.short_ios.queue_rests(&mut self.engine);
             self.end(ending);
         }
     }
@@ -303,31 +317,41 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         hooks.completions.extend(self.engine.completions());
         let now = clock.now();
         let completions = std::mem::take(&mut hooks.completions);
+        let (before, mut unequal) = (self.slots.free(), false);
         for &Completion { slot, result } in &completions {
             let io = self.slots.complete(slot);
-            let succeeded = result == i64::from(io.length);
+            let tally = self.tallies[io.operation as usize];
+            let mut failed = None;
+            if result != i64::from(io.length) {
+                unequal = true;
+                match self.short_ios.outcome(slot, &io, result) {
+                    Outcome::Whole => {}
+                    Outcome::Short => {
+                        tally.count_short();
+                        self.slots.releaser().keep(io.start_ticks);
+                        continue;
+                    }
+                    Outcome::Failed(rest) => failed = Some(rest),
+                }
+            }
+            let succeeded = failed.is_none();
             let latency_ns = || clock.ns(now.saturating_sub(io.start_ticks));
             // Verification is not paced.
             if !self.verifying {
                 self.issuer.completed(slot, now, succeeded.then(latency_ns));
             }
-            let tally = self.tallies[io.operation as usize];
             if let Some(submission_hooks) = &mut self.submission_hooks {
                 submission_hooks.completed(slot, &io, succeeded);
             }
             if let Some(block_lives) = &mut hooks.block_lives {
                 block_lives.completed(&io, succeeded);
             }
-            if !succeeded {
-                let ending = handle_failure(&self.policy, self.control, tally, &io, result);
+            if let Some(rest) = failed {
+                let ending = handle_failure(&self.policy, self.control, tally, &rest, result);
                 self.end(ending);
                 continue;
             }
-            if self.timed {
-                tally.record(clock.ns(now.saturating_sub(io.start_ticks)), io.length.into(), 1);
-            } else {
-                tally.count(io.length.into(), 1);
-            }
+            count_whole(tally, &io, self.timed.then(latency_ns));
             match hooks.completed(slot, &io, now, self.control) {
                 HookResult::Continue => {}
                 HookResult::TargetFound => self.end(Some(Ending::Done)),
@@ -337,7 +361,10 @@ impl<'a, E: Engine> IoLoop<'a, E> {
                 self.verify(&mut hooks, slot, &io);
             }
         }
-        self.depth_histogram.completed(completions.len());
+        self.depth_histogram.completed(self.slots.free() - before);
+        if unequal {
+            self.short_ios.queue_rests(&mut self.engine);
+        }
         hooks.completions = completions;
         if let Some(search) = &hooks.search {
             self.issuer.set_limit(search.depth());
@@ -363,7 +390,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
             };
             let failure = IoFailure::new(io, -i64::from(libc::EILSEQ));
             self.control.note_failure(failure);
-            if !self.policy.continue_on.verify {
+            if !self.policy.errors.continues_after(true, libc::EILSEQ) {
                 let dumps = match dumps {
                     Ok(names) if names.is_empty() => String::new(),
                     Ok(names) => format!("; dumped to {}", names.join(" and ")),
@@ -410,7 +437,16 @@ fn latency_exceeded(io: &InFlight, ns: u64) -> Ending {
     Ending::Error(Box::new((libc::ETIMEDOUT, message)))
 }
 
-/// Handles a failed or short I/O. Returns the ending if it ends the job.
+/// Counts an I/O that is done, with its latency if that is measured.
+#[inline]
+fn count_whole(tally: &Tally, io: &InFlight, ns: Option<u64>) {
+    match ns {
+        Some(ns) => tally.record(ns, io.length.into(), 1),
+        None => tally.count(io.length.into(), 1),
+    }
+}
+
+/// Handles a failed I/O. Returns the ending if it ends the job.
 #[cold]
 fn handle_failure(
     policy: &ErrorPolicy,
@@ -421,29 +457,18 @@ fn handle_failure(
 ) -> Option<Ending> {
     let failure = IoFailure::new(io, result);
     let errno = failure.errno();
-    // A short write took the room that was left; the next one would be refused.
-    let is_full = errno == libc::ENOSPC || (io.operation == Operation::Write && result > 0);
-    if policy.fills_device && is_full {
+    if policy.fills_device && errno == libc::ENOSPC {
         return Some(Ending::Done);
     }
-    let direction = io.operation.direction();
     let reads = io.operation == Operation::Read;
-    if direction.is_some_and(|direction| policy.ignored.of(direction).contains(&errno)) {
-        return None;
-    }
     tally.count_error();
-    if result > 0 {
-        tally.count_short();
-    }
     control.note_failure(failure);
     // A removed device has size 0.
     let has_no_size = policy.on_device && reads && result == 0;
     if has_no_size || failure.is_device_gone() {
         return Some(Ending::DeviceGone(failure));
     }
-    let goes_on = if reads { policy.continue_on.read } else { policy.continue_on.write };
-    // As in fio, a lack of space ends the job: it would only repeat.
-    (!goes_on || errno == libc::ENOSPC).then_some(Ending::Failed(failure))
+    (!policy.errors.continues_after(reads, errno)).then_some(Ending::Failed(failure))
 }
 
 #[cfg(test)]

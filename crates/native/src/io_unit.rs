@@ -18,6 +18,11 @@ pub(crate) struct IoUnit {
 }
 
 impl IoUnit {
+    /// What is left of it after `done` bytes.
+    pub(crate) const fn rest(self, done: u32) -> Self {
+        Self { offset: self.offset + done as u64, length: self.length - done, ..self }
+    }
+
     /// The properties that consecutive I/Os usually share.
     #[inline]
     pub(crate) const fn shape(&self) -> IoShape {

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Advice, fadvise, fsync};
+use rustix::io::Errno;
 
 /// The files of a buffered job with `invalidate`. Their pages are dropped each time the job
 /// restarts its files (fio's `loop_cache_invalidate`) and before verification (`do_verify`):
@@ -34,12 +35,16 @@ impl PageCache {
     }
 
     /// Writes back dirty pages and drops all pages.
-    pub(crate) fn write_back_and_drop(&self) {
+    ///
+    /// # Errors
+    /// That of the first fsync that fails: its pages may be clean and lost, so that reading them
+    /// back would verify memory.
+    pub(crate) fn write_back_and_drop(&self) -> Result<(), Errno> {
         for file in &self.files {
-            // Verification finds what could not be written.
-            let _ = fsync(file);
+            fsync(file)?;
             drop_pages(file);
         }
+        Ok(())
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct JobCounts {
     failing_since_ns: Option<u64>,
     /// Totals.
     pub(crate) whole: PerDirection<Whole>,
+    /// Those errors of `whole.write` that are of syncs.
+    pub(crate) sync_errors: u64,
     /// All I/Os have failed for a second.
     pub(crate) all_failed: bool,
     /// I/Os that completed or failed in the last interval.
@@ -124,6 +126,7 @@ impl JobCounts {
                 errors += counts.errors;
                 interval.directions.write.errors += counts.errors;
                 self.whole.write.errors += counts.errors;
+                self.sync_errors += counts.errors;
             }
         }
         if let Some(rows) = &self.rows {
@@ -219,7 +222,8 @@ mod tests {
         let interval = reporter.interval(100, false);
         let write = &interval.jobs[0].directions.write;
         assert_eq!((write.ios, write.errors, interval.jobs[0].sync.count()), (1, 1, 0));
-        assert_eq!((reporter.jobs()[0].whole.write.errors, reporter.jobs()[0].completed), (1, 2));
+        let job = &reporter.jobs()[0];
+        assert_eq!((job.whole.write.errors, job.sync_errors, job.completed), (1, 1, 2));
     }
 
     #[test]

@@ -404,6 +404,7 @@ impl RunningJob {
         account.counted_ns = elapsed_ns.saturating_sub(self.job.time.ramp_ns);
         account.cpu = cpu_use(&self.usages, elapsed_ns);
         account.errors = self.control.errors();
+        account.sync_errors = counts.sync_errors;
         self.report.whole = counts.whole;
         let first = self.control.first_error();
         self.report.first_error = first.map(|first| Failure::of(first.errno(), first.to_string()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
-use iodyno_job::{IoEngine, Job, Request, Stream};
+use iodyno_job::{IoEngine, Job, Stream};
 use iodyno_load::IoRow;
 use iodyno_model::{
     BlockLife, Caveat, Direction, PerDirection, PriorityLatencies, Replayed, SplitLatency,
@@ -23,10 +23,11 @@ use crate::engine_choice::with_engine;
 use crate::engines::{
     Engine, Libaio, Offload, Opened, Operation, Setup, SetupError, Uring, WithPerIoOptions,
 };
+use crate::file_sync::{sync_at_end, sync_failed};
 use crate::flow::FlowShare;
 use crate::follow_up::FollowUp;
-use crate::in_flight::{InFlight, InFlightView, SlotTable};
-use crate::io_failure::{IoFailure, error_name};
+use crate::in_flight::{InFlightView, SlotTable};
+use crate::io_failure::error_name;
 use crate::io_loop::{Ending, ErrorPolicy, IoLoop};
 use crate::iolog_writer::IologWriter;
 use crate::issue::{Issuer, deduct};
@@ -215,8 +216,7 @@ impl Worker {
         io_loop.submission_hooks = submission_hooks;
         io_loop.completion_hooks = hooks;
         io_loop.policy = ErrorPolicy {
-            continue_on: job.errors.continue_on(),
-            ignored: job.errors.ignore_error.clone(),
+            errors: job.errors.clone(),
             on_device: self.on_device,
             fills_device: job.space.fill_device,
         };
@@ -446,54 +446,15 @@ fn run_follow_up<E: Engine>(
         }
     };
     let (rest, deferred) = io_loop.issuer.switch_to(Requests::follow_up(follow_up), None);
-    if let Some(page_cache) = rest.page_cache.as_ref().filter(|_| uncached) {
-        page_cache.write_back_and_drop();
+    let page_cache = rest.page_cache.as_ref().filter(|_| uncached);
+    if let Err(errno) = page_cache.map_or(Ok(()), PageCache::write_back_and_drop) {
+        return Ok(sync_failed(0, -i64::from(errno.raw_os_error())));
     }
     set_verifying(io_loop, true);
     let ending = io_loop.run();
     set_verifying(io_loop, false);
     io_loop.issuer.switch_to(rest, deferred);
     ending
-}
-
-/// Syncs the job's files, if it requests that at its end or on close, which is all that follows.
-fn sync_at_end<E: Engine>(io_loop: &mut IoLoop<'_, E>, job: &Job) -> io::Result<Ending> {
-    let synced = job.flush.end_fsync || job.files.fsync_on_close;
-    if synced && job.writes() && !io_loop.control.is_stopped(true) {
-        for file in 0..job.files.paths.len().max(1) {
-            let ending = sync_file(io_loop, file as u16)?;
-            if ending != Ending::Done {
-                return Ok(ending);
-            }
-        }
-    }
-    Ok(Ending::Done)
-}
-
-/// Syncs a file with nothing in flight; as in fio, it is not counted among those between writes.
-fn sync_file<E: Engine>(io_loop: &mut IoLoop<'_, E>, file: u16) -> io::Result<Ending> {
-    let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
-    let IoLoop { engine, slots, submission_hooks, .. } = io_loop;
-    let batch = slots.reserve(&sync);
-    if let Some(hooks) = submission_hooks {
-        hooks.prepare(&batch, engine.buffers());
-    }
-    engine.queue(batch.iter());
-    loop {
-        io_loop.engine.enter(1)?;
-        let done = io_loop.engine.completions().next();
-        if let Some(completion) = done {
-            io_loop.slots.complete(completion.slot);
-            let io = InFlight { operation: Operation::Sync, file, ..InFlight::default() };
-            if let Some(hooks) = &mut io_loop.submission_hooks {
-                hooks.completed(completion.slot, &io, completion.result == 0);
-            }
-            return Ok(match completion.result {
-                0 => Ending::Done,
-                result => Ending::Failed(IoFailure::new(&io, result)),
-            });
-        }
-    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(crate) struct Requirements {
     needs_data: bool,
     pub(super) create: bool,
     fallocate: Fallocate,
+    /// Jobs map it, and a mapping extends only as far as the file.
+    maps: bool,
     /// Its content is kept, and it grows at its end.
     keeps: bool,
     pub(super) size_bytes: u64,
@@ -74,13 +76,10 @@ impl Requirements {
         self.needs_data |= reads || verifies || job.files.overwrite;
         self.keeps |= job.space.file_append;
         self.create |= job.files.allow_file_create;
-        self.fallocate = match (job.files.create_on_open, job.engine.ioengine) {
-            // A mapping extends only as far as the file.
-            (true, IoEngine::Mmap) => Fallocate::Truncate,
-            // The job's writes make it grow.
-            (true, _) => Fallocate::None,
-            (false, _) => job.files.fallocate,
-        };
+        self.maps |= job.engine.ioengine == IoEngine::Mmap;
+        // With `create_on_open`, the job's writes make it grow.
+        self.fallocate =
+            if job.files.create_on_open { Fallocate::None } else { job.files.fallocate };
     }
 
     /// Plan of the file of this name.
@@ -99,8 +98,11 @@ impl Requirements {
         match self.fallocate {
             _ if self.needs_data => Fill::Written,
             // Jobs on names expect an existing file of its size.
-            Fallocate::None if self.of_names => Fill::Truncate,
+            Fallocate::None if self.of_names || self.maps => Fill::Truncate,
             Fallocate::None => Fill::None,
+            Fallocate::Native | Fallocate::Posix | Fallocate::Keep if self.maps => {
+                Fill::AllocateAndTruncate
+            }
             Fallocate::Native | Fallocate::Posix => Fill::Allocate,
             Fallocate::Keep => Fill::AllocateKeepingSize,
             Fallocate::Truncate => Fill::Truncate,

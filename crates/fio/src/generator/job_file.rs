@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use iodyno_job::{Amount, CpuPolicy, IoEngine, Job, OptionSpec, Replay, Support, options};
+use iodyno_job::{
+    Amount, CpuPolicy, IoEngine, Job, OptionSpec, READING_ENGINES_OF_FIO, Replay, Support, options,
+};
 
 /// Options that are not passed on: those the phase has already resolved (clones, files, order), and
 /// those that decide how fio reports, which iodyno sets.
@@ -131,24 +133,11 @@ fn check_fio_only(job: &Job, name: &str, value: &str) -> Result<(), String> {
     ];
     /// Engines that work only on the given files.
     const ENGINES: [&str; 3] = ["ftruncate", "pvsync", "vsync"];
-    /// Engines that do so when reading.
-    const READING: [&str; 10] = [
-        "cpp_null",
-        "dev-dax",
-        "filelistxattr",
-        "guasi",
-        "libpmem",
-        "libzbc",
-        "mtd",
-        "pmemblk",
-        "sg",
-        "syslet-rw",
-    ];
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    // Any other may go anywhere: over a network, or into a library that it loads.
+    // Any other may go anywhere.
     let engine = name == "ioengine"
         && !ENGINES.contains(&value)
-        && (job.writes() || !READING.contains(&value));
+        && (job.writes() || !READING_ENGINES_OF_FIO.contains(&value));
     // `mmaphuge:FILE` puts buffers into a file.
     let memory = matches!(name, "mem" | "iomem") && value.contains(':');
     if !plain || name.is_empty() || ELSEWHERE.contains(&name) || engine || memory {
@@ -283,7 +272,7 @@ mod tests {
         let fio_only = [("zonemode".to_owned(), "zbd".to_owned())];
         file.add(0, &job(), &["x".into()], 1 << 20, &fio_only).unwrap();
         assert!(file.text.ends_with("\nzonemode=zbd\n"), "{}", file.text);
-        let reading = [("ioengine".to_owned(), "libpmem".to_owned())];
+        let reading = [("ioengine".to_owned(), "sg".to_owned())];
         file.add(0, &job(), &["x".into()], 1 << 20, &reading).unwrap();
         for (name, value) in [
             ("filename", "/dev/sda"),
@@ -292,6 +281,8 @@ mod tests {
             ("ioengine", "external:/tmp/theirs.so"),
             ("ioengine", "/tmp/theirs.so"),
             ("ioengine", "nbd"),
+            // It cuts the file to the job's size, even for reading.
+            ("ioengine", "libpmem"),
             ("a\nb", "c"),
         ] {
             let elsewhere = [(name.to_owned(), value.to_owned())];

@@ -108,7 +108,7 @@ fn job(
         members.push(("trim", direction(trim, &group.trim, section, &latency)));
         let asked = reporting.percentiles.clat || reporting.percentiles.lat;
         let sync = JsonValue::object([
-            ("total_ios", account.sync.count().into()),
+            ("total_ios", section.syncs().into()),
             ("lat_ns", latency(&account.sync, asked)),
         ]);
         members.push(("sync", sync));

@@ -240,7 +240,7 @@ impl Paragraph<'_, '_> {
             read.ios,
             write.ios,
             trim.ios,
-            account.sync.count(),
+            section.syncs(),
             read.short_ios,
             write.short_ios,
             trim.short_ios

@@ -153,7 +153,11 @@ impl<'a> Section<'a> {
                 &job.reporting,
             );
             if !is_of_fio {
-                stats.ios = stats.ios.saturating_add(result.errors.unwrap_or(0));
+                // Failed syncs are among the errors of writing, and in fio they are syncs.
+                let is_write = result.direction == Direction::Write;
+                let syncs = if is_write { account.sync_errors } else { 0 };
+                let failed = result.errors.unwrap_or(0).saturating_sub(syncs);
+                stats.ios = stats.ios.saturating_add(failed);
             }
             by_direction.of_mut(result.direction).add(&stats);
         }
@@ -235,6 +239,11 @@ impl<'a> Section<'a> {
         all
     }
 
+    /// Syncs, failed ones included.
+    pub(super) fn syncs(&self) -> u64 {
+        self.account.sync.count().saturating_add(self.account.sync_errors)
+    }
+
     /// I/Os in all directions.
     pub(super) fn ios(&self) -> u64 {
         self.by_direction.iter().map(|(_, stats)| stats.ios).fold(0, u64::saturating_add)
@@ -255,14 +264,11 @@ impl<'a> Section<'a> {
         LatencyShares::of(self.by_direction.iter().map(|(_, stats)| &stats.clat), self.ios())
     }
 
-    /// errno that ended it, or the first one it continued after. A failure without errno is
-    /// reported as EIO, for those who look only at the number.
+    /// errno that ended it, or the first one it continued after.
     pub(super) fn error(&self) -> i32 {
-        const EIO: i32 = 5;
-        match &self.account {
-            JobStats { error: 0, failure: Some(_), .. } => EIO,
-            JobStats { error: 0, .. } if self.reporting.continue_on_error => self.first_error,
-            JobStats { error, .. } => *error,
+        match self.account.errno() {
+            0 if self.reporting.continue_on_error => self.first_error,
+            errno => errno,
         }
     }
 }

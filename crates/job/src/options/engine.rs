@@ -5,7 +5,12 @@ use super::value::{Refusal, unknown_word};
 use super::{Kind, OptionSpec, Support, ignored, off, row};
 use crate::{CommandType, IoEngine, StatType, Sync};
 
-/// fio's other I/O engines, as its manual lists them.
+/// I/O engines of fio that `--generator fio` runs, if the job only reads: they work on the job's
+/// targets alone. On a partition sg writes to the whole drive.
+pub const READING_ENGINES_OF_FIO: [&str; 1] = ["sg"];
+
+/// fio's other I/O engines, as its manual lists them: over a network, into a library that they load,
+/// or, as libpmem, into files that they only were to read.
 const OTHERS: &[&str] = &[
     "solarisaio",
     "windowsaio",
@@ -26,7 +31,6 @@ const OTHERS: &[&str] = &[
     "pmemblk",
     "dev-dax",
     "cpp_null",
-    "sg",
     "libiscsi",
     "nbd",
     "libcufile",
@@ -106,8 +110,11 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 return Ok(());
             }
             let word = value.text.split(':').next().unwrap_or_default();
+            if READING_ENGINES_OF_FIO.contains(&word) {
+                return Err(Refusal::FioOnly("fio has this I/O engine, for reading".into()));
+            }
             if OTHERS.contains(&word) || word.contains('/') {
-                return Err(Refusal::FioOnly("it is an I/O engine of fio's own".into()));
+                return Err(Refusal::Foreign("it is an I/O engine of fio's own".into()));
             }
             Err(unknown_word(word, IoEngine::ALL.iter().map(|(name, _)| *name)))
         },

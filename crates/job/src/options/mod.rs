@@ -35,6 +35,7 @@ mod warnings;
 use std::sync::LazyLock;
 
 pub use check::{check, notes};
+pub use engine::READING_ENGINES_OF_FIO;
 pub use kind::Kind;
 pub use resolve::gcd;
 use value::{Parsed, Refusal, Value};
@@ -55,6 +56,8 @@ pub enum Support {
     Ignored(&'static str),
     /// Supported by fio only, for this reason.
     FioOnly(&'static str),
+    /// Supported by fio only, and not passed to it, for this reason.
+    Foreign(&'static str),
     /// Removed from fio, which refuses it.
     Removed,
 }
@@ -208,11 +211,16 @@ impl OptionSpec {
             Refusal::FioOnly(reason) => {
                 JobError::NotNative { option: self.name, value: text.into(), reason }
             }
+            Refusal::Foreign(reason) => {
+                JobError::Foreign { option: self.name, value: text.into(), reason }
+            }
         };
-        if let Support::FioOnly(reason) = self.support
-            && !self.no_effect.contains(&text)
-        {
-            return Err(refused(Refusal::FioOnly(reason.into())));
+        match self.support {
+            Support::FioOnly(reason) if !self.no_effect.contains(&text) => {
+                return Err(refused(Refusal::FioOnly(reason.into())));
+            }
+            Support::Foreign(reason) => return Err(refused(Refusal::Foreign(reason.into()))),
+            _ => {}
         }
         let units = Units { kb_base: job.report.kb_base.into() };
         (self.parse)(job, Value { text, units }).map_err(refused)
@@ -226,7 +234,7 @@ pub fn is_fio_only(name: &str, value: Option<&str>) -> bool {
     let value = value.unwrap_or_default().trim();
     match spec.support {
         Support::FioOnly(_) | Support::Ignored(_) => true,
-        Support::Removed | Support::IodynoOnly => false,
+        Support::Removed | Support::IodynoOnly | Support::Foreign(_) => false,
         Support::Native => {
             let mut job = Job::default();
             match spec.apply(&mut job, value) {

@@ -12,6 +12,8 @@ pub(super) enum Refusal {
     Expected(String),
     /// Only fio supports it; why the native generator does not.
     FioOnly(String),
+    /// Only fio supports it, and iodyno does not run fio for it; why.
+    Foreign(String),
 }
 
 impl From<String> for Refusal {

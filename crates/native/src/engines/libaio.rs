@@ -148,6 +148,16 @@ impl Engine for Libaio {
         }
     }
 
+    #[cold]
+    fn queue_rest(&mut self, unit: IoUnit, done: u32) {
+        self.queue(std::iter::once(unit));
+        // Nothing is submitted before `enter`.
+        let iocb = &mut self.iocbs[usize::from(unit.slot)];
+        iocb.buffer += u64::from(done);
+        iocb.length -= u64::from(done);
+        iocb.offset += i64::from(done);
+    }
+
     #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         self.enter_for(wait, None)

@@ -282,6 +282,12 @@ pub(crate) trait Engine: Sized {
         self.enter(0)
     }
 
+    /// Queues the rest of an I/O of which `done` bytes were transferred. Only reads and writes can be
+    /// short, and not those of every engine.
+    fn queue_rest(&mut self, _unit: IoUnit, _done: u32) {
+        unreachable!("{} transfers all or nothing", Self::NAME)
+    }
+
     /// The completions visible at the time of the call.
     fn completions(&mut self) -> impl Iterator<Item = Completion>;
 

@@ -14,14 +14,15 @@ use crate::usage::{Usage, thread_usage};
 /// Main function of a submitting thread. Receives its setup, reports its readiness, then executes
 /// the I/Os of one slot and sends their completions. Returns the resource usage.
 pub(crate) type SubmitFn =
-    fn(Setup, Sender<Option<SetupError>>, Receiver<IoUnit>, Sender<Completion>) -> Usage;
+    fn(Setup, Sender<Option<SetupError>>, Receiver<(IoUnit, u32)>, Sender<Completion>) -> Usage;
 
 /// Passes I/Os to its own threads.
 #[derive(Debug)]
 pub(crate) struct Offload {
     /// By slot.
     submitters: Vec<Submitter>,
-    queued: Vec<IoUnit>,
+    /// With the bytes already done of each.
+    queued: Vec<(IoUnit, u32)>,
     from: Receiver<Completion>,
     done: Vec<Completion>,
     in_flight: usize,
@@ -31,7 +32,7 @@ pub(crate) struct Offload {
 
 #[derive(Debug)]
 struct Submitter {
-    to: Sender<IoUnit>,
+    to: Sender<(IoUnit, u32)>,
     thread: JoinHandle<Usage>,
     busy: bool,
 }
@@ -40,7 +41,7 @@ struct Submitter {
 pub(crate) fn submit_with<E: Engine>(
     setup: Setup,
     ready: Sender<Option<SetupError>>,
-    from: Receiver<IoUnit>,
+    from: Receiver<(IoUnit, u32)>,
     to: Sender<Completion>,
 ) -> Usage {
     let opened = E::open(setup);
@@ -52,9 +53,9 @@ pub(crate) fn submit_with<E: Engine>(
     drop(ready);
     let Some(mut engine) = opened else { return Usage::default() };
     let before = thread_usage();
-    for unit in from {
+    for (unit, done) in from {
         // A bug must not leave the receiver waiting.
-        let made = catch_unwind(AssertUnwindSafe(|| execute(&mut engine, unit)));
+        let made = catch_unwind(AssertUnwindSafe(|| execute(&mut engine, unit, done)));
         let result = made.unwrap_or(-i64::from(libc::EIO));
         if to.send(Completion { slot: unit.slot, result }).is_err() {
             break;
@@ -63,9 +64,13 @@ pub(crate) fn submit_with<E: Engine>(
     thread_usage().since(before)
 }
 
-/// Executes one I/O and returns its result.
-fn execute(engine: &mut impl Engine, unit: IoUnit) -> i64 {
-    engine.queue(std::iter::once(IoUnit { slot: 0, ..unit }));
+/// Executes one I/O, or what is left of it after `done` bytes, and returns its result.
+fn execute(engine: &mut impl Engine, unit: IoUnit, done: u32) -> i64 {
+    let unit = IoUnit { slot: 0, ..unit };
+    match done {
+        0 => engine.queue(std::iter::once(unit)),
+        done => engine.queue_rest(unit, done),
+    }
     loop {
         if let Err(error) = engine.enter(1) {
             return -i64::from(error.raw_os_error().unwrap_or(libc::EIO));
@@ -116,7 +121,12 @@ impl Engine for Offload {
 
     fn queue(&mut self, batch: impl Iterator<Item = IoUnit> + Clone) {
         self.rights.check(batch.clone());
-        self.queued.extend(batch);
+        self.queued.extend(batch.map(|unit| (unit, 0)));
+    }
+
+    fn queue_rest(&mut self, unit: IoUnit, done: u32) {
+        self.rights.check(std::iter::once(unit));
+        self.queued.push((unit, done));
     }
 
     fn enter(&mut self, wait: u32) -> io::Result<()> {
@@ -164,11 +174,11 @@ impl Engine for Offload {
 
 impl Offload {
     fn submit_queued(&mut self) -> io::Result<()> {
-        for unit in self.queued.drain(..) {
+        for (unit, done) in self.queued.drain(..) {
             let submitter = &mut self.submitters[usize::from(unit.slot)];
             // The thread checks the length; a trim needs no memory.
             self.buffers.lender().lend(unit.slot, 0);
-            submitter.to.send(unit).map_err(|_| thread_ended())?;
+            submitter.to.send((unit, done)).map_err(|_| thread_ended())?;
             submitter.busy = true;
             self.in_flight += 1;
         }

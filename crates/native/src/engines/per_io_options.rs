@@ -48,6 +48,10 @@ impl<E: PerIoOptions> Engine for WithPerIoOptions<E> {
         }
     }
 
+    fn queue_rest(&mut self, unit: IoUnit, done: u32) {
+        self.engine.queue_rest(unit, done);
+    }
+
     #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         self.engine.enter(wait)

@@ -32,8 +32,8 @@ unsafe extern "C" {
 pub(crate) struct Posixaio {
     /// One control block per slot, by address: the library writes to them.
     aiocbs: Box<[*mut aiocb]>,
-    /// Queued but not yet submitted, in order.
-    waiting: Vec<IoUnit>,
+    /// Queued but not yet submitted, in order, with the bytes already done of each.
+    waiting: Vec<(IoUnit, u32)>,
     /// Submitted control blocks, and their slots.
     submitted: Vec<*const aiocb>,
     slots: Vec<u16>,
@@ -74,9 +74,14 @@ impl Engine for Posixaio {
             // POSIX AIO has no trim.
             match unit.operation {
                 Operation::Trim => self.sync_ops.queue(unit),
-                _ => self.waiting.push(unit),
+                _ => self.waiting.push((unit, 0)),
             }
         }
+    }
+
+    fn queue_rest(&mut self, unit: IoUnit, done: u32) {
+        self.rights.check(std::iter::once(unit));
+        self.waiting.push((unit, done));
     }
 
     fn enter(&mut self, wait: u32) -> io::Result<()> {
@@ -101,11 +106,12 @@ impl Posixaio {
     fn enter_for(&mut self, wait: u32, timeout: Option<Duration>) -> io::Result<()> {
         let mut done = self.sync_ops.execute(&self.files);
         let mut count = 0;
-        for unit in &self.waiting {
-            if !submit(&mut self.buffers, self.aiocbs[usize::from(unit.slot)], &self.fds, unit)? {
+        for (unit, done) in &self.waiting {
+            let aiocb_block = self.aiocbs[usize::from(unit.slot)];
+            if !submit(&mut self.buffers, aiocb_block, &self.fds, unit, *done)? {
                 break;
             }
-            self.submitted.push(self.aiocbs[usize::from(unit.slot)]);
+            self.submitted.push(aiocb_block);
             self.slots.push(unit.slot);
             count += 1;
         }
@@ -163,15 +169,17 @@ impl Posixaio {
     }
 }
 
-/// Submits an I/O. Returns false if the library has no room for it.
+/// Submits an I/O, or what is left of it after `done` bytes. Returns false if the library has no room
+/// for it.
 fn submit(
     buffers: &mut Buffers,
     aiocb_block: *mut aiocb,
     fds: &[RawFd],
     unit: &IoUnit,
+    done: u32,
 ) -> io::Result<bool> {
-    let IoUnit { offset, length, slot, file, operation } = *unit;
-    let memory = buffers.lender().lend(slot, length);
+    let memory = buffers.lender().lend(unit.slot, unit.length).wrapping_add(done as usize);
+    let IoUnit { offset, length, slot, file, operation } = unit.rest(done);
     // SAFETY: the slot is free, so the library does not use its block.
     unsafe {
         (*aiocb_block).aio_fildes = fds[usize::from(file)];

@@ -94,6 +94,24 @@ impl<T: Transfer> Engine for Synchronous<T> {
         Ok(())
     }
 
+    #[cold]
+    fn queue_rest(&mut self, unit: IoUnit, done: u32) {
+        let rest = unit.rest(done);
+        self.rights.check(std::iter::once(rest));
+        let memory = self.buffers.lender().lend(unit.slot, unit.length);
+        let result = loop {
+            // SAFETY: `lend` has checked the length, of which `done` is a part, and a lent buffer has
+            // no other user.
+            let result =
+                unsafe { self.transfer.transfer(&self.files, &rest, memory.add(done as usize)) };
+            if result != -i64::from(libc::EINTR) {
+                break result;
+            }
+        };
+        self.buffers.take_back(unit.slot);
+        self.done = Some(Completion { slot: unit.slot, result });
+    }
+
     #[inline]
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
         self.done.take().into_iter()

@@ -110,6 +110,25 @@ impl Engine for Uring {
         }
     }
 
+    #[cold]
+    fn queue_rest(&mut self, unit: IoUnit, done: u32) {
+        self.rights.check(std::iter::once(unit));
+        let lent = self.buffers.lender().lend(unit.slot, unit.length);
+        let IoUnit { offset, length, slot, file, operation } = unit.rest(done);
+        let mut sqes = self.ring.sqe_writer();
+        // As in `queue_transfers`, from the byte `done` of the buffer.
+        let sqe = sqes.next();
+        sqe.head = self.heads[2 * usize::from(file) + operation as usize];
+        sqe.offset = offset;
+        sqe.address = lent.expose_provenance() as u64 + u64::from(done);
+        sqe.length_and_flags = u64::from(length) | self.flags[operation as usize];
+        sqe.user_data = slot.into();
+        if let Some(shift) = self.buf_index_shift {
+            sqe.buf_index = (slot >> shift).into();
+        }
+        sqes.publish();
+    }
+
     #[inline(always)]
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         let done = self.sync_ops.execute(&self.files);

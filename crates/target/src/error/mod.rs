@@ -260,6 +260,14 @@ pub enum TargetError {
         /// Missing bytes, with their unit.
         missing: String,
     },
+    /// The disk has no room to allocate a file's space before it is written.
+    #[error("{name}: disk full, {size} not allocated")]
+    NotAllocated {
+        /// The path.
+        name: String,
+        /// The file's size, with its unit.
+        size: String,
+    },
     /// The caller stopped the layout of a file.
     #[error("{name}: interrupted during its layout{}", if *.removed {
         "; the file is removed"

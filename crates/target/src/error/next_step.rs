@@ -90,6 +90,11 @@ impl TargetError {
                 "free some space, make the file smaller (size, filesize), or name another directory"
                     .into()
             }
+            Self::NotAllocated { .. } => {
+                "free some space, make the file smaller (size, filesize), or write without \
+                 allocating first: fallocate=none"
+                    .into()
+            }
             Self::LayoutInterrupted { .. } => "run it again".into(),
             Self::CannotPurge { offered, .. } if offered.is_empty() => {
                 "wait until it ends, or see dmesg".into()

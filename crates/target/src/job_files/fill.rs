@@ -26,16 +26,23 @@ pub(super) fn fill(
     let allocate = |flags| match rustix::fs::fallocate(write, flags, 0, size) {
         // Not every file system supports it; fio goes on without.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        Err(Errno::NOSPC) if plan.fill != Fill::Written => {
+            Err(TargetError::NotAllocated { name: name.into(), size: Bytes(size).binary() })
+        }
         Err(errno) => Err(failed(name, "allocate its space", errno, size)),
+    };
+    let truncate = || {
+        rustix::fs::ftruncate(write, size)
+            .map(|()| 0)
+            .map_err(|errno| failed(name, "set its size", errno, size))
     };
     match plan.fill {
         _ if size == 0 => Ok(0),
         Fill::None => Ok(0),
         Fill::Allocate => allocate(FallocateFlags::empty()).map(|()| 0),
         Fill::AllocateKeepingSize => allocate(FallocateFlags::KEEP_SIZE).map(|()| 0),
-        Fill::Truncate => rustix::fs::ftruncate(write, size)
-            .map(|()| 0)
-            .map_err(|errno| failed(name, "set its size", errno, size)),
+        Fill::AllocateAndTruncate => allocate(FallocateFlags::empty()).and_then(|()| truncate()),
+        Fill::Truncate => truncate(),
         Fill::Written => {
             // Contiguous if possible. The size grows with the data written, so that an unfinished
             // file is too small for the next job, and is laid out again.

@@ -48,6 +48,8 @@ pub enum Fill {
     Allocate,
     /// Allocates its space without setting its size (`fallocate=keep`).
     AllocateKeepingSize,
+    /// Allocates its space if the file system supports it, and sets its size in any case.
+    AllocateAndTruncate,
     /// Sets its size without allocating space (`fallocate=truncate`).
     Truncate,
     /// Writes it in full, with incompressible data that never repeats unless other contents are

@@ -2,7 +2,7 @@
 
 use iodyno_campaign::CampaignError;
 use iodyno_job::syntax::OutputFormat;
-use iodyno_model::{Caveat, Measurement, Part, RunRecord, RunState};
+use iodyno_model::{Caveat, JobStats, Measurement, Part, RunRecord, RunState};
 use iodyno_native::CommandPolicy;
 
 use crate::context;
@@ -82,14 +82,14 @@ pub(super) fn error_lines(record: &RunRecord) -> Vec<String> {
     };
     let of = |measurement: &Measurement| {
         let accounts = measurement.parts.iter().filter_map(|part| part.account.as_ref());
-        let accounts = accounts.filter_map(|one| Some(told(one.failure.as_deref()?, one.error)));
+        let accounts = accounts.filter_map(|one| Some(told(one.failure.as_deref()?, one.errno())));
         let each: Vec<String> = accounts.collect();
         let caveats = measurement.conditions.shortfalls.iter();
         let mismatches = caveats.filter(|one| matches!(one, Caveat::Mismatch { .. }));
         match measurement.failure() {
             None => mismatches.map(|one| format!("fio: {one}")).collect(),
             Some(failure) if each.is_empty() => {
-                let errno = measurement.account.as_ref().map(|account| account.error);
+                let errno = measurement.account.as_ref().map(JobStats::errno);
                 vec![told(failure, errno.unwrap_or_else(|| measurement.errno()))]
             }
             _ => each,

@@ -1,6 +1,6 @@
 //! Options of jobs that only fio supports.
 
-use super::{fio_only, removed};
+use super::{fio_only, foreign, removed};
 use crate::options::{Kind, OptionSpec};
 
 pub(in crate::options) static ROWS: &[OptionSpec] = &[
@@ -11,7 +11,7 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         ["none"],
         "files are not locked"
     ),
-    fio_only!("opendir", Kind::Text, "", [], "files are named one by one"),
+    foreign!("opendir", Kind::Text, "files are named one by one"),
     fio_only!("write_barrier", Kind::Number, "0", ["0"], "Linux has no barrier writes any more"),
     fio_only!("sync_file_range", Kind::Text, "", [], "sync_file_range(2) is not called"),
     fio_only!("ramp_size", Kind::Size, "", ["0"], "a warm-up is a time, or found"),
@@ -29,13 +29,13 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
         ["0", "2m", "2M", "2097152", "2048k"],
         "huge pages are of 2 MiB"
     ),
-    fio_only!("merge_blktrace_file", Kind::Text, "", [], "it is a tool on traces"),
+    foreign!("merge_blktrace_file", Kind::Text, "it is a tool on traces"),
     fio_only!("ioscheduler", Kind::Text, "", [], "the machine is measured as it is set up"),
     fio_only!("thinkcycles", Kind::Number, "0", ["0"], "pauses are times, not cycles"),
     fio_only!("end_syncfs", Kind::Bool, "0", ["0"], "files are synced one by one"),
     fio_only!("stats", Kind::Bool, "1", ["1"], "what runs is measured"),
     fio_only!("job_start_clock_id", Kind::Number, "", ["0"], "the start is Unix time"),
-    fio_only!("profile", Kind::Text, "", [], "it is a test of fio's own"),
+    foreign!("profile", Kind::Text, "it is a test of fio's own"),
     fio_only!("cgroup", Kind::Text, "", [], "jobs stay in their control group"),
     fio_only!("cgroup_weight", Kind::Number, "", [], "jobs stay in their control group"),
     fio_only!("uid", Kind::Number, "", [], "jobs run as who started them"),

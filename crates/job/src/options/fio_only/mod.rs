@@ -61,18 +61,25 @@ macro_rules! removed {
     };
 }
 
-/// A row for an option of an engine that only fio has.
-macro_rules! engine_option {
-    ($engines:literal, $name:literal $(| $alias:literal)*, $kind:expr) => {
+/// A row that is refused, and not passed to fio.
+macro_rules! foreign {
+    ($name:literal $(| $alias:literal)*, $kind:expr, $reason:expr) => {
         crate::options::OptionSpec {
             name: $name,
             aliases: &[$($alias),*],
-            support: crate::options::Support::FioOnly(concat!("it belongs to fio's I/O engine ", $engines)),
-            help: concat!("see fio's manual, I/O engine ", $engines),
+            support: crate::options::Support::Foreign($reason),
+            help: "see fio's manual",
             kind: || $kind,
             ..crate::options::OptionSpec::DEFAULT
         }
     };
 }
 
-use {dependent, engine_option, fio_only, removed};
+/// A row for an option of an engine that iodyno does not run.
+macro_rules! engine_option {
+    ($engines:literal, $name:literal $(| $alias:literal)*, $kind:expr) => {
+        foreign!($name $(| $alias)*, $kind, concat!("it belongs to fio's I/O engine ", $engines))
+    };
+}
+
+use {dependent, engine_option, fio_only, foreign, removed};
