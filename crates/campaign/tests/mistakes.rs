@@ -69,6 +69,15 @@ fn every_mistake_has_its_place() {
             of("[stop]\nmax_time = \"\""),
             "4, column 12: stop: max_time: expected a time such as 10, 10s, 500ms or 2m, not ``",
         ),
+        // Shapes.
+        (
+            of("[grid]\niodepth = 8"),
+            "4, column 11: invalid type: integer `8`, expected a sequence: a list, as in iodepth = [8]; of tables, as in [[step]]",
+        ),
+        (
+            of("[step]\nname = \"a\""),
+            "3, column 1: invalid type: map, expected a sequence: a list, as in iodepth = [8]; of tables, as in [[step]]",
+        ),
         // Options at their places.
         (
             of("[job]\niodeth = 1"),
@@ -110,7 +119,7 @@ fn every_mistake_has_its_place() {
                 "[[rounds.track]]\npoint = \"bs=4k\"\nmetric = \"iops\"\n\
                        [[rounds.track]]\npoint = \"bs=1k\"\nmetric = \"iops\"",
             ),
-            "11, column 9: rounds: track: no point `bs=1k`; the first one is `bs=4k`",
+            "11, column 9: rounds: track: no point `bs=1k`; the first one is `bs=4k`: names have all options that vary",
         ),
         (
             of(&format!("{}{TRACK}", ROUNDS.replace("8k", "4k"))),

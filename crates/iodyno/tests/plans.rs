@@ -255,7 +255,7 @@ fn a_test_of_snias_prepares_the_drive_where_a_purge_is_asked_for() {
     assert!(taken_as_it_is.contains("First, do this yourself"), "{taken_as_it_is}");
     assert!(!taken_as_it_is.contains("Destroys"), "{taken_as_it_is}");
     let purged = shown(&["--purge", "discard"]);
-    for words in ["Destroys all data of loop", "0.002x its size", "done as shown below"] {
+    for words in ["Destroys all data of loop", "0.002x its size", "done as far as shown below"] {
         assert!(purged.contains(words), "{words}: {purged}");
     }
     let filled = shown(&["--purge", "none"]);
@@ -274,4 +274,31 @@ fn a_test_of_snias_prepares_the_drive_where_a_purge_is_asked_for() {
     assert_eq!(before, ["discard"], "the share of a fill is less than one of its blocks");
     let said = text(&world.run(&["show", "-v", "last"]).stdout);
     assert!(said.contains("discard · by this run"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_preparation_is_no_point_and_no_result() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 4 * MIB);
+    let plan = "format = \"iodyno.plan/1\"\nname = \"mine\"\n[preparation]\npurge = \"discard\"\n\
+                [job]\nrw = \"randread\"\nbs = \"4k\"\n[grid]\niodepth = [1, 4]\n";
+    std::fs::write(world.path("mine.toml"), plan).unwrap();
+    let sweep = ["sweep", "mine.toml", "--target", &disk.device, "--max-time", "100ms"];
+    let said = text(&disk.allowed(&sweep, &[]).stdout);
+    assert!(said.contains("2 points on loop") && said.contains(" at iodepth="), "{said}");
+    assert!(!said.contains("at discard"), "{said}");
+    let compared = text(&world.run(&["compare", "-v", "last", "last"]).stdout);
+    assert!(compared.contains("randread 4 KiB") && !compared.contains("trim"), "{compared}");
+}
+
+#[test]
+fn the_catalogue_of_keys_is_a_plan() {
+    let world = World::new();
+    let page = include_str!("../../../docs/reference/plans.md");
+    let plan = page.split("```toml\n").nth(1).and_then(|rest| rest.split_once("```"));
+    std::fs::write(world.path("mine.toml"), plan.unwrap().0).unwrap();
+    let output = world.run(&["sweep", "mine.toml", "--target", "data", "--dry-run"]);
+    status(&output, 0);
+    assert!(text(&output.stdout).contains("mine: 27 points"), "{}", text(&output.stdout));
 }

@@ -60,9 +60,14 @@ fn presets_say_what_they_take_and_what_comes_before() {
     let points: Vec<&str> = said.lines().filter(|line| line.ends_with("data")).collect();
     assert_eq!(points.len(), 56, "one round is as the other");
     assert!(points[0].contains("100/0 bs=1m") && points[55].contains("0/100 bs=512"), "{said}");
-    let output =
-        world.run(&["sweep", "snia-iops", "--target", "data", "--scale", "0.1", "--dry-run"]);
-    assert!(text(&output.stdout).contains("6 min each"), "{}", text(&output.stdout));
+    for (more, words) in [
+        (["--scale", "0.1"], "points, 6 min each,"),
+        (["--set", "time_based=0"], "points, at most 56 min each,"),
+    ] {
+        let sweep = ["sweep", "snia-iops", "--target", "data", "--dry-run"];
+        let output = world.run(&[&sweep[..], &more].concat());
+        assert!(text(&output.stdout).contains(words), "{words}: {}", text(&output.stdout));
+    }
 }
 
 #[test]
@@ -113,6 +118,38 @@ fn rounds_end_with_the_steady_state_or_say_that_there_is_none() {
             assert!(shown.contains(word), "{word}: {shown}");
         }
     }
+}
+
+#[test]
+fn a_range_is_known_in_a_file_that_is_there() {
+    let world = World::new();
+    for more in [&[][..], &["--set", "size=50%"]] {
+        std::fs::write(world.path("there"), vec![7; 1 << 20]).unwrap();
+        let sweep = ["sweep", "snia-wsat", "--target", "there", "--allow-write", "there"];
+        status(&world.run(&[&sweep[..], &["--scale", "0.0001"], more].concat()), 0);
+        let found = document(&world, "last");
+        let (rounds, whole) =
+            (&found["rounds"][0], if more.is_empty() { 1 << 20 } else { 1 << 19 });
+        let written = found["measurements"].as_array().unwrap().iter();
+        let written = written.map(|of| of["total"][0]["whole_bytes"].as_u64().unwrap());
+        let times = written.sum::<u64>() as f64 / f64::from(whole);
+        assert!((rounds["written_times"].as_f64().unwrap() / times - 1.0).abs() < 1e-9, "{rounds}");
+    }
+}
+
+#[test]
+fn a_test_without_rounds_has_its_report() {
+    let world = World::new();
+    let sweep =
+        ["sweep", "snia-xsr", "--target", "data", "--set", "size=4m", "--scale", "0.000002"];
+    status(&world.run(&[&sweep[..], &["--state", "operator=Jane Doe"]].concat()), 0);
+    let shown = unwrapped(&world.run(&["show", "-v", "last"]));
+    for words in
+        ["Stated operator Jane Doe", "plan requires: purge the drive", "Settings threads 1"]
+    {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains("Steady"), "{shown}");
 }
 
 #[test]

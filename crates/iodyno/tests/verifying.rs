@@ -123,6 +123,17 @@ fn a_triggers_command_finds_the_states() {
 }
 
 #[test]
+fn a_trigger_that_comes_too_late_is_noted() {
+    let world = World::new();
+    let run = ["run", "--name=a", "--filename=data", "--size=64k", "--rw=write", "--allow-exec"];
+    let output =
+        world.run(&[&run[..], &["--trigger-timeout=1h", "--trigger=touch fired"]].concat());
+    status(&output, 0);
+    assert!(text(&output.stderr).contains("ended before the trigger"), "{output:?}");
+    assert!(!world.path("fired").exists());
+}
+
+#[test]
 #[ignore = "needs root"]
 fn a_device_trims_what_is_still_in_the_page_cache() {
     let world = World::new();

@@ -70,6 +70,27 @@ pub(crate) fn writes(of: &Measurement) -> bool {
     rw.contains("write") || rw.contains("rw") || of.result(Direction::Write).is_some()
 }
 
+/// Returns the options by which a measurement wrote data that is compressible or repeated, as set;
+/// `Ok(None)`: none.
+///
+/// # Errors
+/// What is missing to tell.
+pub fn compressible(of: &Measurement) -> Result<Option<String>, String> {
+    const SMALLER: [&str; 4] =
+        ["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
+    if !writes(of) {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    for name in SMALLER {
+        if let Some(value) = option(of, name)?.filter(|value| *value != "0") {
+            // fio prints a flag without a value as an empty one.
+            found.push(if value.is_empty() { name.to_owned() } else { format!("{name}={value}") });
+        }
+    }
+    Ok((!found.is_empty()).then(|| found.join(" ")))
+}
+
 /// Returns true if its accesses are random.
 pub(crate) fn is_random(of: &Measurement) -> bool {
     of.workload.rw.as_deref().is_some_and(|rw| rw.starts_with("rand"))

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use iodyno_model::{DirectionResult, Estimate, Measurement, Rounds, RunRecord};
 
 use crate::convergence::{Convergence, is_whole};
-use crate::shape::Shape;
 
 /// A run in which each point measured in rounds appears once, averaged over the measurement window.
 /// Rounds are not repetitions: they follow each other on one drive in one state, so their spread
@@ -62,16 +61,16 @@ pub fn by_window(record: &RunRecord) -> WindowedRun<'_> {
     WindowedRun { record: Cow::Owned(record), of }
 }
 
-/// Returns true if a measurement only conditions the drive for the tracked points: it has the same
-/// load, but is not tracked.
+/// Returns true if a measurement only conditions the drive for the tracked points: by its purpose, or
+/// since a tracked one differs from it in nothing but its time.
 fn is_conditioning(rounds: &Rounds, all: &[Measurement], of: &Measurement) -> bool {
-    let load = |one: &Measurement| (one.workload.iodepth, one.workload.numjobs);
-    let does_the_same = |other: &Measurement| {
-        rounds.tracks(&other.name)
-            && load(other) == load(of)
-            && Shape::of(&other.workload) == Shape::of(&of.workload)
+    let load = |one: &Measurement| {
+        let mut load = one.workload.clone();
+        load.options.remove("runtime");
+        load
     };
-    !rounds.tracks(&of.name) && all.iter().any(does_the_same)
+    let does_the_same = |other: &Measurement| rounds.tracks(&other.name) && load(other) == load(of);
+    !rounds.tracks(&of.name) && (of.purpose.is_preparation() || all.iter().any(does_the_same))
 }
 
 /// Mean of a point's rounds, with the latencies of all of them; `None` without rounds.

@@ -50,6 +50,11 @@ impl Purpose {
         matches!(self, Self::Fill | Self::FillRest)
     }
 
+    /// True if it brings a drive into the state in which something else is measured.
+    pub const fn is_preparation(self) -> bool {
+        self.is_fill() || matches!(self, Self::Discard | Self::Condition)
+    }
+
     /// Purpose of a measurement stored by an earlier version, derived from its name and the kind of
     /// its run.
     pub fn from_earlier_version(kind: RunKind, of: &Measurement) -> Self {

@@ -120,10 +120,15 @@ fn times_of_points_have_readable_units() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     for (of, runtime) in record.measurements.iter_mut().zip(["60s", "1800ms", "10", "1800ms"]) {
         of.workload.options.insert("runtime".into(), runtime.into());
+        of.workload.options.insert("time_based".into(), "1".into());
     }
     let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
     let text = pts_text(&record, &plan, &[], &style(400));
     assert!(text.contains("time per point 1.8 s, 10 s, 60 s ·"), "{text}");
+    // Without it a point ends with its work.
+    record.measurements[1].workload.options.remove("time_based");
+    let text = pts_text(&record, &plan, &[], &style(400));
+    assert!(text.contains("time per point at most 1.8 s, 10 s, 60 s ·"), "{text}");
 }
 
 #[test]
@@ -251,33 +256,72 @@ proptest! {
 }
 
 #[test]
-fn a_run_that_prepared_its_drives_itself_says_so() {
+fn a_run_that_prepared_its_drives_itself_says_how_far() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
-    let mut fill = record.measurements[0].clone();
-    (fill.name, fill.purpose) = ("first".into(), Purpose::Fill);
-    fill.round = None;
-    fill.total = vec![DirectionResult {
-        whole_bytes: Some(8_000_000),
-        ..DirectionResult::unknown(Direction::Write)
-    }];
-    record.measurements.insert(0, fill);
-    let own = PlanPreparation { purge: Some(PurgeMethod::Format), fill: Some(2.0) };
+    let step = |purpose: Purpose, end: EndReason, bytes: u64| {
+        let mut of = record.measurements[0].clone();
+        (of.name, of.purpose, of.end, of.round) = ("step".into(), purpose, end, None);
+        of.total = vec![DirectionResult {
+            whole_bytes: Some(bytes),
+            ..DirectionResult::unknown(Direction::Write)
+        }];
+        of
+    };
+    let capacity = record.snapshots[0].block("nvme0n1").unwrap().size.get().unwrap().0;
+    let purged = step(Purpose::Discard, EndReason::Done, 0);
+    let stopped = step(Purpose::Discard, EndReason::Interrupted, 0);
+    let half = step(Purpose::Fill, EndReason::Interrupted, capacity / 2);
+    let rest = step(Purpose::Fill, EndReason::Done, capacity / 2 * 3);
+    let in_rounds = record.measurements.clone();
+    let own = PlanPreparation { purge: Some(PurgeMethod::Discard), fill: Some(2.0) };
     let before = "purge it and fill it".to_owned();
     let report = PtsStatement { operator: Some("Jane Doe".into()), ..PtsStatement::default() };
     let plan = RoundsPlan { rounds, about: String::new(), before, report, preparation: Some(own) };
-    let text = pts_text(&record, &plan, &[], &style(400));
+    let mut said = |measurements: &[&[Measurement]]| {
+        record.measurements = measurements.concat();
+        pts_text(&record, &plan, &[], &style(400))
+    };
+    let whole = said(&[&[purged.clone(), half.clone(), rest], &in_rounds]);
     for words in [
-        "Purge         format · by this run, just before its rounds",
-        "written 2 times its capacity in sequence (8 MB), in 128 KiB blocks · by this run",
-        "plan requires: purge it",
+        "Purge         discard · by this run, before the test\n",
+        "Conditioning  written 2.00 times its capacity in sequence (",
+        "), in 128 KiB blocks · by this run, before the test · plan requires: purge it",
         "Stated        operator Jane Doe\n",
         "Not known     auditor · form factor · media · major features\n",
+        "interrupted 1 time\n",
     ] {
-        assert!(text.contains(words), "{words}: {text}");
+        assert!(whole.contains(words), "{words}: {whole}");
     }
-    record.measurements.remove(0);
-    let text = pts_text(&record, &plan, &[], &style(400));
-    assert!(text.contains("Conditioning  not written"), "{text}");
+    let text = said(&[&[stopped]]);
+    assert!(text.contains("discard · by this run, stopped before its end\n"), "{text}");
+    assert!(text.contains("Conditioning  not written · plan"), "{text}");
+    let text = said(&[&[purged, half]]);
+    assert!(text.contains("discard · by this run, before the test\n"), "{text}");
+    assert!(text.contains("written 0.50 times its capacity"), "{text}");
+    assert!(text.contains("blocks · by this run, stopped before its end"), "{text}");
+    assert!(said(&[]).contains("discard · started by this run, no end recorded\n"));
+}
+
+#[test]
+fn data_is_random_and_steady_state_the_specifications_only_if_nothing_says_otherwise() {
+    let (mut record, rounds) = record("p", &[100.0; 5]);
+    let mut plan = RoundsPlan { rounds, ..RoundsPlan::default() };
+    let mut with = |option: &str, value: &str, plan: &RoundsPlan| {
+        for of in &mut record.measurements {
+            of.workload.rw = Some("randwrite".into());
+            of.workload.options = [("refill_buffers".into(), "1".into())].into();
+            of.workload.options.insert(option.into(), value.into());
+        }
+        pts_text(&record, plan, &[], &style(400))
+    };
+    let text = with("runtime", "1m", &plan);
+    assert!(text.contains("data: random, new for each write\n"), "{text}");
+    assert!(text.contains("Steady        PTS 2.0.2, 2.1.24 · "), "{text}");
+    plan.rounds.excursion_percent = 50.0;
+    let text = with("buffer_compress_percentage", "90", &plan);
+    let words = "data: compressible or repeated (buffer_compress_percentage=90)\n";
+    assert!(text.contains(words) && !text.contains("data: random"), "{text}");
+    assert!(text.contains("Steady        by the plan · "), "{text}");
 }
 
 /// A run that was interrupted before its first round, and one read from a document.
@@ -290,7 +334,7 @@ fn unknown_threads_and_depths_are_said_to_be_unknown() {
     (workload.numjobs, workload.iodepth) = (None, None);
     let text = pts_text(&record, &plan, &[], &style(400));
     assert!(text.contains(unknown), "{text}");
-    record.measurements[0].round = None;
+    (record.measurements[0].round, record.measurements[0].purpose) = (None, Purpose::Fill);
     let text = pts_text(&record, &plan, &[], &style(400));
     assert!(text.contains(unknown) && !text.contains("data: random"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_job::{Job, options};
+use iodyno_job::{Amount, Job, options};
 use iodyno_judge::is_rate_limit_option;
 use iodyno_load::{ClearedJob, JobRecord, JobReport, LoadError, PhaseReport, Recorder};
 use iodyno_model::{
@@ -79,9 +79,7 @@ impl FinishedPhase<'_> {
             }
         };
         measurement.workload.options = reported_options(job, is_fios);
-        if let ([only], false) = (members, is_fios) {
-            measurement.workload.size = self.file_bytes(*only);
-        }
+        measurement.workload.size = self.file_bytes(members, is_fios);
         if is_fios {
             let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
             let whole = (&mut measurement.account, members);
@@ -196,12 +194,29 @@ impl FinishedPhase<'_> {
         self.phase.measured_jobs().min(self.jobs.len())..self.jobs.len()
     }
 
-    /// Size of the one file of a job, bytes; of a device the host's description has it.
-    fn file_bytes(&self, n: usize) -> Option<u64> {
-        let [number] = self.on[n].as_slice() else { return None };
+    /// Size of the part of their one file that jobs use, bytes; `None` for a size that their reported
+    /// options have, and for a device, whose size is in the host's description.
+    fn file_bytes(&self, members: &[usize], is_reported: bool) -> Option<u64> {
+        let (first, others) = members.split_first()?;
+        let [number] = self.on[*first].as_slice() else { return None };
         let target = &self.targets[*number];
         let is_file = target.device.as_ref().is_none_or(|device| *device != target.name);
-        is_file.then_some(target.room.size_bytes)
+        let is_shared = others.iter().all(|n| self.on[*n] == [*number]);
+        let space = &self.jobs[*first].job.space;
+        if !is_file || !is_shared || space.filesize.is_some() {
+            return None;
+        }
+        let file_bytes = target.room.size_bytes;
+        let of_file = |amount: Amount| match amount {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(percent) => (file_bytes as f64 * percent / 100.0) as u64,
+        };
+        let rest = file_bytes.saturating_sub(of_file(space.offset));
+        let used = match space.size {
+            Some(Amount::Bytes(_)) if is_reported => return None,
+            size => size.map_or(rest, |size| of_file(size).min(rest)),
+        };
+        Some(used).filter(|bytes| *bytes > 0)
     }
 
     /// Conditions of these jobs known before they run.

@@ -15,6 +15,20 @@ pub struct PlanError {
     pub text: String,
 }
 
+impl PlanError {
+    /// Error of the TOML parser in the plan `name` read from `text`.
+    pub(super) fn of_toml(error: &toml::de::Error, name: &str, text: &str) -> Self {
+        let (line, column) = line_and_column(text, error.span().map_or(0, |span| span.start));
+        // The first line names the fault; the others draw it.
+        let what = error.message().lines().next().unwrap_or("not TOML");
+        let hint = match what.ends_with("expected a sequence") {
+            true => ": a list, as in iodepth = [8]; of tables, as in [[step]]",
+            false => "",
+        };
+        Self { name: name.into(), text: format!("line {line}, column {column}: {what}{hint}") }
+    }
+}
+
 /// Mistake in a plan whose place is not looked up yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mistake {
@@ -51,9 +65,14 @@ impl Mistake {
 fn place(text: &str, paths: &[Vec<String>]) -> Option<(usize, usize)> {
     let plan = DeValue::Table(DeTable::parse(text).ok()?.into_inner());
     let span = paths.iter().find_map(|path| span(&plan, path))?;
-    let before = text.get(..span.start)?;
+    Some(line_and_column(text, span.start))
+}
+
+/// Line and column of a byte, both from 1, the column in characters.
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    Some((before.matches('\n').count() + 1, before[line_start..].chars().count() + 1))
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 fn span(plan: &DeValue<'_>, path: &[String]) -> Option<Range<usize>> {

@@ -66,7 +66,12 @@ impl Point {
         self.options.iter().any(|(name, every)| is_flush(name) && every != "0")
     }
 
-    /// Its duration, ns, if its options set one.
+    /// True if it lasts its `runtime`, not only until its work is done.
+    pub fn is_time_based(&self) -> bool {
+        self.options.iter().any(|(name, set)| name == "time_based" && set != "0")
+    }
+
+    /// Its longest duration, ns, if its options set one.
     pub fn runtime_ns(&self) -> Option<u64> {
         let (_, runtime) = self.options.iter().find(|(name, _)| name == "runtime")?;
         parse_seconds(runtime).ok()

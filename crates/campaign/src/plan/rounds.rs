@@ -77,7 +77,10 @@ impl Study {
                 1 => continue,
                 0 => {
                     let first = titles.first().map_or("none", String::as_str);
-                    format!("no point `{}`; the first one is `{first}`", tracked.point)
+                    format!(
+                        "no point `{}`; the first one is `{first}`: names have all options that vary",
+                        tracked.point
+                    )
                 }
                 _ => format!("there are several points `{}`", tracked.point),
             };

@@ -206,8 +206,8 @@ impl Study {
     /// # Errors
     /// A mistake, with line and column.
     pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
-        let study: Self = toml::from_str(text)
-            .map_err(|error| PlanError { name: name.into(), text: error.to_string() })?;
+        let study: Self =
+            toml::from_str(text).map_err(|error| PlanError::of_toml(&error, name, text))?;
         study.validate().map_err(|wrong| wrong.within(name, text))?;
         Ok(study)
     }
@@ -230,14 +230,21 @@ impl Study {
 
     /// Criteria and texts for judging and showing its rounds.
     pub(crate) fn rounds_plan(&self) -> Option<RoundsPlan> {
+        self.report_plan().filter(|_| self.rounds.is_some())
+    }
+
+    /// Texts for the report of a test; without [rounds] nothing is tracked. `None`: it is no test
+    /// that states or requires anything to be reported.
+    pub fn report_plan(&self) -> Option<RoundsPlan> {
+        let is_test = self.rounds.is_some() || !self.before.is_empty() || !self.report.is_empty();
         let preparation = self.preparation.as_ref();
-        Some(RoundsPlan {
+        is_test.then(|| RoundsPlan {
             about: self.about.clone(),
             before: self.before.clone(),
             preparation: preparation
                 .map(|one| PlanPreparation { purge: one.purge, fill: one.fill }),
             report: self.report.clone(),
-            rounds: self.rounds.clone()?,
+            rounds: self.rounds.clone().unwrap_or_default(),
         })
     }
 

@@ -221,11 +221,12 @@ impl<'a> Presentation<'a> {
             false => run_text(record, assessment, self.status, style),
         };
         let mut parts = vec![whole?];
+        let own = self.study.as_ref().and_then(Study::report_plan);
+        if let Some(plan) = record.run.rounds.as_ref().or(own.as_ref()) {
+            let prepared = prepared(self.context, record)?;
+            parts.push(pts_text(record, plan, &prepared, style));
+        }
         if let Some(rounds) = &self.rounds {
-            if let Some(plan) = &record.run.rounds {
-                let prepared = prepared(self.context, record)?;
-                parts.push(pts_text(record, plan, &prepared, style));
-            }
             parts.push(rounds_text(record, rounds, style));
         } else {
             let outlook = self.outlook.as_ref();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, Reason, RunRecord,
-    Spread, Validity, distinct,
+    Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, Reason, RunKind,
+    RunRecord, Spread, Validity, distinct,
 };
 
 use super::point::{Key, directions, free_options};
@@ -29,7 +29,8 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Returns all samples of a run; rounds are averaged over their window.
+    /// Returns all samples of a run; rounds are averaged over their window, and preparations count
+    /// only in runs that do nothing else.
     pub(super) fn all(side: usize, window: &'a WindowedRun<'_>, judged: &Assessment) -> Vec<Self> {
         let record: &RunRecord = &window.record;
         let in_rounds = window.of.iter().any(|of| of.len() > 1);
@@ -37,7 +38,9 @@ impl<'a> Sample<'a> {
         let by_index: BTreeMap<usize, _> =
             judged.measurements.iter().map(|judged| (judged.measurement, judged)).collect();
         let mut singles = Vec::new();
+        let prepares = record.run.kind == RunKind::Prepare;
         let all = record.measurements.iter().enumerate();
+        let all = all.filter(|(_, of)| prepares || !of.purpose.is_preparation());
         for (index, of) in all.filter(|(index, _)| in_rounds || !record.is_repeated(*index)) {
             let judged = window.of[index].iter().filter_map(|at| by_index.get(at));
             let judged: Vec<_> = judged.collect();

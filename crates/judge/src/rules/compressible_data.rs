@@ -4,12 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::measured::{option, writes};
+use crate::measured::compressible;
 use crate::rule_context::RuleContext;
-
-/// fio's options that make buffers compressible or equal to each other.
-const SMALLER: [&str; 4] =
-    ["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "compressible-data",
@@ -24,17 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 });
 
 fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
-    if !writes(of) {
-        return Ok(None);
-    }
-    let mut found = Vec::new();
-    for name in SMALLER {
-        if let Some(value) = option(of, name)?.filter(|value| *value != "0") {
-            // fio prints a flag without a value as an empty one.
-            found.push(if value.is_empty() { name.to_owned() } else { format!("{name}={value}") });
-        }
-    }
-    Ok((!found.is_empty()).then(|| found.join(" ")))
+    compressible(of)
 }
 
 #[cfg(test)]

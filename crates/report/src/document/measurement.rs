@@ -151,7 +151,9 @@ pub struct DirectionResult {
     pub sampled: Option<SampledRates>,
     /// Latencies, by fio's kinds; iodyno measures `total`, submission to completion.
     pub latency: Latencies,
-    /// Whether the rate was steady, without a trend; null: undecided.
+    /// Whether the rate had no trend over the measured window; null: undecided. Whether the drive
+    /// was in steady state, by SNIA's limits, is another question: the rule
+    /// `steady-state-not-reached` answers it under `reasons`.
     pub steady: Option<bool>,
     /// Whether the rate fluctuates, or may fluctuate, as slowly as the measured window is long: its
     /// intervals are then valid for that window only; null: undecided.

@@ -3,21 +3,24 @@
 
 use std::collections::BTreeSet;
 
+use iodyno_judge::compressible;
 use iodyno_model::{
     Bytes, Direction, Drive, DriveState, EndReason, Fact, Host, LinkState, Measurement,
-    PlanPreparation, PreparationState, PurgeMethod, Rounds, RoundsPlan, RunRecord, Workload,
+    PlanPreparation, PreparationState, Purpose, Rounds, RoundsPlan, RunRecord, Workload,
     format_duration_ns, parse_duration_ns,
 };
 
 use super::Style;
+use super::host::counted;
 use super::ink::Ink;
 use super::runs::{started, took, utc};
 use super::words::{Hanging, clean};
 
-/// Time of a preparation by the run itself.
-const BY_THE_RUN: &str = "by this run, just before its rounds";
+/// Time of a complete preparation by the run itself.
+const BY_THE_RUN: &str = "by this run, before the test";
 
-/// Test, device, preparation and settings, a few lines each, to precede [`super::rounds_text`].
+/// Test, device, preparation and settings, a few lines each, to precede [`super::rounds_text`]; a
+/// plan that tracks nothing is a test without rounds.
 /// `prepared` are the states of the drives at the start of the run.
 pub fn pts_text(
     record: &RunRecord,
@@ -59,7 +62,15 @@ pub(crate) fn pts_lines(
     }
     for target in &run.targets {
         let before = match &plan.preparation {
-            Some(own) => Preparation::ByRun { own, filled_bytes: filled_bytes(record, target) },
+            Some(own) => {
+                let on_it = record.measurements.iter().filter(|of| of.targets == [*target]);
+                let block = record.host().and_then(|host| host.block(target));
+                Preparation::ByRun {
+                    own,
+                    measured: on_it.collect(),
+                    capacity: block.and_then(|block| Some(block.size.get()?.0)),
+                }
+            }
             None => Preparation::of(record, target, prepared),
         };
         let named = |mut items: Vec<String>| {
@@ -72,18 +83,22 @@ pub(crate) fn pts_lines(
         lines.push(("Conditioning", named(before.conditioning(&plan.before))));
     }
     // Preparation is not part of the test.
-    let is_before = |of: &&Measurement| of.round.is_none();
-    let test: Vec<&Measurement> = record.measurements.iter().skip_while(is_before).collect();
+    let is_test = |of: &&Measurement| of.round.is_some() || !of.purpose.is_preparation();
+    let test: Vec<&Measurement> = record.measurements.iter().filter(is_test).collect();
     lines.push(("Settings", settings(&test)));
-    let Rounds { most, window, excursion_percent, slope_percent, written_times, .. } = &plan.rounds;
+    let Rounds { most, window, excursion_percent, slope_percent, written_times, track } =
+        &plan.rounds;
+    let usual = Rounds::default();
+    let is_usual = (*window, *excursion_percent, *slope_percent)
+        == (usual.window, usual.excursion_percent, usual.slope_percent);
     let mut steady = vec![
-        "PTS 2.0.2, 2.1.24".into(),
+        if is_usual { "PTS 2.0.2, 2.1.24" } else { "by the plan" }.into(),
         format!("window of {window} rounds, {most} rounds at most"),
         format!("range at most {excursion_percent} % of the average"),
         format!("rise of the line at most {slope_percent} % of it"),
     ];
     steady.extend(written_times.map(|times| format!("or the tested range written {times} times")));
-    lines.push(("Steady", steady));
+    lines.extend((!track.is_empty()).then_some(("Steady", steady)));
     match pauses(record) {
         0 => {}
         1 => lines.push(("Pauses", vec!["resumed once".into()])),
@@ -120,11 +135,13 @@ fn pauses(record: &RunRecord) -> usize {
 
 /// Preparation of a drive before its rounds.
 enum Preparation<'a> {
-    /// By the run itself, which stops if it fails.
+    /// By the run itself, which goes on only after what is complete.
     ByRun {
         own: &'a PlanPreparation,
-        /// Bytes written by the fill, as measured.
-        filled_bytes: u64,
+        /// Its measurements of the drive: discards, fills, rounds.
+        measured: Vec<&'a Measurement>,
+        /// Size of the drive, bytes.
+        capacity: Option<u64>,
     },
     /// By an earlier run, from the store.
     Earlier {
@@ -152,9 +169,15 @@ impl<'a> Preparation<'a> {
 
     fn purge(&self) -> Vec<String> {
         let state = match self {
-            Self::ByRun { own, .. } => {
-                let method = own.purge.map_or("none", PurgeMethod::name);
-                return vec![method.into(), BY_THE_RUN.into()];
+            Self::ByRun { own, measured, .. } => {
+                let Some(method) = own.purge else { return vec!["none".into()] };
+                let is_discard = |of: &&&Measurement| of.purpose == Purpose::Discard;
+                let end = match measured.iter().rfind(is_discard) {
+                    _ if !measured.iter().all(|of| is_discard(&of)) => BY_THE_RUN,
+                    Some(discard) => by_the_run(discard),
+                    None => "started by this run, no end recorded",
+                };
+                return vec![method.name().into(), end.into()];
             }
             Self::Earlier { state, .. } => *state,
         };
@@ -173,29 +196,27 @@ impl<'a> Preparation<'a> {
             asked => format!("plan requires: {asked}"),
         };
         let (state, written_since) = match self {
-            Self::ByRun { own, filled_bytes } => {
-                let fill = match (own.fill, *filled_bytes) {
-                    (Some(times), bytes) if bytes > 0 => format!(
-                        "written {times} times its capacity in sequence ({}), in 128 KiB blocks",
-                        Bytes(bytes).decimal()
-                    ),
-                    _ => "not written".into(),
+            Self::ByRun { measured, capacity, .. } => {
+                let fills = || measured.iter().filter(|of| of.purpose.is_fill());
+                let bytes = fills().filter_map(|of| {
+                    let write = of.result(Direction::Write)?;
+                    write.whole_bytes.or(write.bytes)
+                });
+                return match (bytes.fold(0, u64::saturating_add), fills().next_back()) {
+                    (0, _) | (_, None) => vec!["not written".into(), asked],
+                    (bytes, Some(last)) => vec![
+                        format!("{}, in 128 KiB blocks", written(bytes, *capacity)),
+                        by_the_run(last).into(),
+                        asked,
+                    ],
                 };
-                return vec![fill, BY_THE_RUN.into(), asked];
             }
             Self::Earlier { state, written_since } => (*state, *written_since),
         };
         let Some(state) = state else { return vec!["not known".into(), asked] };
-        let mut items = vec![match (state.fill, state.capacity_bytes) {
-            (Some(fill), Some(capacity)) if capacity > 0 => format!(
-                "written {:.2} times its capacity in sequence ({})",
-                fill.written_bytes as f64 / capacity as f64,
-                Bytes(fill.written_bytes).decimal(),
-            ),
-            (Some(fill), _) => {
-                format!("{} written in sequence", Bytes(fill.written_bytes).decimal())
-            }
-            (None, _) => "not written in the last preparation".into(),
+        let mut items = vec![match state.fill {
+            Some(fill) => written(fill.written_bytes, state.capacity_bytes),
+            None => "not written in the last preparation".into(),
         }];
         items.push(when(state));
         items.push(match written_since {
@@ -211,14 +232,25 @@ impl<'a> Preparation<'a> {
     }
 }
 
-/// Bytes the run filled a target with before its rounds.
-fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
-    let is_fill = |of: &&Measurement| of.purpose.is_fill() && of.targets == [target];
-    let fills = record.measurements.iter().filter(is_fill);
-    let written = |of: &Measurement| {
-        of.result(Direction::Write).and_then(|one| one.whole_bytes.or(one.bytes))
-    };
-    fills.filter_map(written).fold(0, u64::saturating_add)
+/// Amount of a sequential fill of a drive of `capacity` bytes.
+fn written(bytes: u64, capacity: Option<u64>) -> String {
+    let amount = Bytes(bytes).decimal();
+    match capacity {
+        Some(capacity) if capacity > 0 => {
+            let times = bytes as f64 / capacity as f64;
+            format!("written {times:.2} times its capacity in sequence ({amount})")
+        }
+        _ => format!("{amount} written in sequence"),
+    }
+}
+
+/// Whether a step of a preparation by the run itself completed.
+fn by_the_run(last: &Measurement) -> &'static str {
+    match last.end {
+        EndReason::Interrupted => "by this run, stopped before its end",
+        EndReason::Failed(_) => "by this run, FAILED",
+        _ => BY_THE_RUN,
+    }
 }
 
 /// Time of a preparation, and whether it completed.
@@ -306,11 +338,20 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
     let times: Vec<String> = times.iter().map(|ns| format_duration_ns(*ns as f64)).collect();
     items.push(match times.is_empty() {
         true => "time per point unknown".into(),
-        false => format!("time per point {}", times.join(", ")),
+        false if workloads().all(|of| of.options.contains_key("time_based")) => {
+            format!("time per point {}", times.join(", "))
+        }
+        false => format!("time per point at most {}", times.join(", ")),
     });
-    let is_random = |of: &&Measurement| of.workload.options.contains_key("refill_buffers");
+    let is_refilled = |of: &&Measurement| of.workload.options.contains_key("refill_buffers");
+    let smaller: BTreeSet<String> =
+        measurements.iter().filter_map(|of| compressible(of).ok()?).collect();
     let is_known = !measurements.is_empty();
-    items.push(match is_known && measurements.iter().all(is_random) {
+    items.push(match is_known && measurements.iter().all(is_refilled) {
+        _ if !smaller.is_empty() => {
+            let smaller: Vec<&str> = smaller.iter().map(String::as_str).collect();
+            format!("data: compressible or repeated ({})", smaller.join(", "))
+        }
         true => "data: random, new for each write".into(),
         false => "data: as the options say".into(),
     });

@@ -129,8 +129,13 @@ pub(crate) fn verdict_words(
 ) -> (Ink, Vec<String>) {
     let (ink, words) = reached(asked, found, over);
     let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
-    if let Some((times, most)) = found.written_times.last().zip(asked.written_times) {
-        items.push(format!("tested range written {times:.1} times (the test ends at {most})"));
+    if let Some(most) = asked.written_times {
+        items.push(match found.written_times.last() {
+            Some(times) => {
+                format!("tested range written {times:.1} times (the test ends at {most})")
+            }
+            None => format!("size of the tested range unknown: no end after {most} times"),
+        });
     }
     items.extend(found.window(asked).map(|window| {
         let (first, last) = (window.start(), window.end());

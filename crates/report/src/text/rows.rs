@@ -34,11 +34,14 @@ pub(crate) fn clause(
         true => "job",
         false => "point",
     };
-    // A point that was interrupted or failed is measured once more by `iodyno resume`.
-    let is_whole = |(n, of): &(usize, &Measurement)| {
-        !record.is_repeated(*n) && (planned.is_empty() || of.end != EndReason::Interrupted)
+    // A point that was interrupted or failed is measured once more by `iodyno resume`; the
+    // preparation is none.
+    let is_counted = |(n, of): &(usize, &Measurement)| {
+        let is_planned = || planned.iter().any(|point| point.title == of.name);
+        let is_point = planned.is_empty() || (of.end != EndReason::Interrupted && is_planned());
+        is_point && !record.is_repeated(*n)
     };
-    let count = counted(all.iter().enumerate().filter(is_whole).count(), noun);
+    let count = counted(all.iter().enumerate().filter(is_counted).count(), noun);
     let targets = distinct(all.iter().flat_map(|of| &of.targets).cloned());
     let mut text = match (failed, targets.is_empty()) {
         (0, true) => count,
@@ -85,11 +88,13 @@ fn is_judged(assessment: &Assessment) -> bool {
     metrics.any(|metric| metric.verdict != Verdict::Unjudged)
 }
 
-/// `9385 IOPS at bs=4k iodepth=4`: the highest valid rate of a point that was not interrupted.
+/// `9385 IOPS at bs=4k iodepth=4`: the highest valid rate that was measured for its own sake and not
+/// interrupted.
 fn best(record: &RunRecord, assessment: &Assessment, metric: Metric) -> Option<String> {
     let all = record.measurements.iter().enumerate();
     let valid = all.filter(|(n, of)| {
-        of.failure().is_none() && of.end != EndReason::Interrupted && !is_invalid(assessment, *n)
+        let is_whole = of.failure().is_none() && of.end != EndReason::Interrupted;
+        of.purpose.is_measure() && is_whole && !is_invalid(assessment, *n)
     });
     let rates = valid.filter_map(|(_, of)| Some((rate(metric, of)?, of)));
     let (most, of) = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;

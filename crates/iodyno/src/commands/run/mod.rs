@@ -159,6 +159,9 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let about = (watcher.disks.activity(&record.measurements), idleness);
     let ours = watcher.output.finish(context, &mut setup.store, &record, &judging, about)?;
     let fired = watcher.trigger.as_ref().is_some_and(|trigger| trigger.fired);
+    if invocation.trigger.command.is_some() && !fired && face == Face::Iodyno && !context.quiet {
+        terminal::note("note: the jobs ended before the trigger, so its command did not run");
+    }
     Ok(face.status_of_run(&record, ours, fired))
 }
 

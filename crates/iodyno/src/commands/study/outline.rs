@@ -14,7 +14,7 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
             "First, do this yourself: {before} (for drives --purge METHOD \
              does it)\n"
         ),
-        (before, Some(_)) => format!("required first, done as shown below: {before}\n"),
+        (before, Some(_)) => format!("required first, done as far as shown below: {before}\n"),
     };
     if let Some(rounds) = &study.rounds {
         return Ok(rounds_outline(study, rounds, points) + &before);
@@ -114,25 +114,29 @@ fn rounds_outline(study: &Study, rounds: &Rounds, points: &[Point]) -> String {
     let of = |round: Option<u32>| {
         points.iter().filter(move |point| Some(&point.targets) == targets && point.round == round)
     };
-    // A point without a runtime takes as long as its work does.
-    let time = |ns: Option<u64>| {
-        ns.map_or("as long as it takes".into(), |ns| format_duration_ns(ns as f64))
+    let sum = |round| of(round).map(Point::runtime_ns).sum::<Option<u64>>();
+    let time = |round| match sum(round) {
+        // A point without a runtime takes as long as its work does.
+        None => "as long as it takes".into(),
+        Some(ns) => {
+            let most = if of(round).all(Point::is_time_based) { "" } else { "at most " };
+            format!("{most}{}", format_duration_ns(ns as f64))
+        }
     };
-    let lasts = |round| of(round).map(Point::runtime_ns).sum::<Option<u64>>();
     let most = u64::from(rounds.most);
-    let (each, after) = (lasts(Some(1)), lasts(None));
+    let in_all = sum(Some(1)).map_or(String::new(), |ns| {
+        format!(", at most {}", format_duration_ns((ns * most) as f64))
+    });
     let mut text = format!(
-        "{}: rounds of {} points, {} each, until steady: {} to {} rounds, at most {}\n",
+        "{}: rounds of {} points, {} each, until steady: {} to {most} rounds{in_all}\n",
         study.name,
         of(Some(1)).count(),
-        time(each),
+        time(Some(1)),
         rounds.window,
-        most,
-        time(each.map(|ns| ns * most)),
     );
     let count = of(None).count();
     if count > 0 {
-        let _ = writeln!(text, "points once after them: {count}, {}", time(after));
+        let _ = writeln!(text, "points once after them: {count}, {}", time(None));
     }
     if study.targets.len() > 1 {
         text.push_str(match study.targets_together {

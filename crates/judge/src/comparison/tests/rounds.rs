@@ -1,6 +1,6 @@
 //! Runs in rounds are compared only by their measurement windows.
 
-use iodyno_model::{RunRecord, Validity};
+use iodyno_model::{Purpose, RunKind, RunRecord, Validity};
 
 use super::*;
 use crate::testing::in_rounds;
@@ -56,18 +56,34 @@ fn equal_workloads_of_a_round_are_distinguished_by_name() {
 }
 
 #[test]
-fn another_mix_is_no_conditioning_of_what_is_tracked() {
-    let mixes = |rate: f64| {
-        let mut record = rounds(&[rate; 5]);
-        let mut more: Vec<Measurement> = record.measurements.clone();
-        for of in &mut more {
-            of.name = "another mix".into();
-            of.workload.options.insert("rwmixread".into(), "95".into());
-        }
-        record.measurements.extend(more);
-        record
+fn another_mix_or_range_is_no_conditioning_of_what_is_tracked() {
+    for (option, value) in [("rwmixread", "95"), ("size", "25%"), ("offset", "4096")] {
+        let both = |rate: f64| {
+            let mut record = rounds(&[rate; 5]);
+            let mut more: Vec<Measurement> = record.measurements.clone();
+            for of in &mut more {
+                of.name = "another".into();
+                of.workload.options.insert(option.into(), value.into());
+                of.workload.options.insert("runtime".into(), "5m".into());
+            }
+            record.measurements.extend(more);
+            record
+        };
+        assert_eq!(compared(&[&both(100.0), &both(120.0)]).rows.len(), 2, "{option}");
+    }
+}
+
+#[test]
+fn preparations_are_compared_with_preparations_alone() {
+    let prepared = |kind: RunKind| {
+        let mut record = rounds(&[100.0; 5]);
+        (record.run.kind, record.run.rounds) = (kind, None);
+        record.measurements.truncate(2);
+        record.measurements[0].purpose = Purpose::Fill;
+        record.measurements[0].workload.bs = Some(512);
+        compared(&[&record, &RunRecord { run: run([]).run, ..record.clone() }]).rows.len()
     };
-    assert_eq!(compared(&[&mixes(100.0), &mixes(120.0)]).rows.len(), 2);
+    assert_eq!((prepared(RunKind::Sweep), prepared(RunKind::Prepare)), (1, 2));
 }
 
 #[test]

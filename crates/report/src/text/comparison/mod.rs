@@ -157,10 +157,14 @@ pub fn workload_title(point: &Point) -> String {
     {
         words.push(format!("{}s", point.direction.name()).replace("mixeds", "all directions"));
     }
-    let place = point.place.as_ref().map(|place| match place.as_slice() {
-        several if several.len() > 2 => format!("{} targets at once", several.len()),
-        few => few.iter().map(|name| clean(name)).collect::<Vec<_>>().join(" and "),
-    });
+    // The name may be a part of the place, where nothing else tells workloads apart.
+    let place = point.place.iter().flatten().filter(|of| Some(*of) != point.name.as_ref());
+    let place: Vec<String> = place.map(|name| clean(name)).collect();
+    let place = match place.as_slice() {
+        [] => None,
+        several if several.len() > 2 => Some(format!("{} targets at once", several.len())),
+        few => Some(few.join(" and ")),
+    };
     let name = point.name.as_deref().map(clean);
     let subject = match (name, place) {
         (Some(name), Some(place)) => format!("{name} on {place}: "),
