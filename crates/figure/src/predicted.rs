@@ -12,7 +12,7 @@ pub(crate) fn predictions<'a>(
 ) -> (Vec<Observation<'a>>, Option<String>) {
     let (mut shown, mut mixed) = (Vec::new(), 0);
     for (of, source) in sources.iter().enumerate() {
-        for prediction in source.predictions {
+        for prediction in source.outlook.iter().flat_map(|outlook| &outlook.predictions) {
             let is_asked =
                 request.measurements.as_ref().is_none_or(|of| of.contains(&prediction.beside));
             let beside = source.record.measurements.get(prediction.beside).filter(|_| is_asked);

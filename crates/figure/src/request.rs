@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use iodyno_model::{Headroom, Measurement, ParseError, Prediction, RunRecord, Workload};
+use iodyno_model::{Headroom, Measurement, ParseError, Predictions, RunRecord, Workload};
 use thiserror::Error;
 
 use crate::Metric;
@@ -68,14 +68,14 @@ pub struct Source<'a> {
     pub label: &'a str,
     /// The run.
     pub record: &'a RunRecord,
-    /// Predicted points that may be drawn.
-    pub predictions: &'a [Prediction],
+    /// Conclusions from the sweep that it is: predicted points and knees.
+    pub outlook: Option<&'a Predictions>,
 }
 
 impl<'a> Source<'a> {
-    /// A run without predictions.
+    /// A run that is no sweep.
     pub const fn new(label: &'a str, record: &'a RunRecord) -> Self {
-        Self { label, record, predictions: &[] }
+        Self { label, record, outlook: None }
     }
 }
 

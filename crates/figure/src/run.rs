@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_model::{Direction, Measurement, Prediction, RunRecord};
+use iodyno_model::{Direction, Measurement, Predictions, RunRecord};
 
 use crate::kinds::suggestion;
 use crate::{Figure, Kind, Request, Source, Track, figure};
@@ -21,19 +21,20 @@ const FEWEST_DEPTHS: usize = 3;
 
 /// All figures of a run in report order, each with the indices of its measurements: for each sweep
 /// the figure over the swept option, then over time and latencies of alike measurements (same name,
-/// `rw` and `bs`), in distinguishable groups. `predictions` are unmeasured points of the sweeps.
+/// `rw` and `bs`), in distinguishable groups. `outlook` has their unmeasured points and knees.
 /// Measurements after the first `most` are drawn in sweeps only.
 pub fn figures_of_run(
     record: &RunRecord,
-    predictions: &[Prediction],
+    outlook: Option<&Predictions>,
     most: usize,
 ) -> Vec<(Figure, Vec<usize>)> {
-    let mut figures = sweeps(record, predictions);
+    let mut figures = sweeps(record, outlook);
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, &one.name)) {
         let drawn = &group[..group.partition_point(|index| *index < most)];
         for few in drawn.chunks(MOST_TOGETHER) {
             let kinds = [Kind::Time, Kind::Latency];
-            figures.extend(kinds.into_iter().filter_map(|kind| try_figure(record, &[], kind, few)));
+            figures
+                .extend(kinds.into_iter().filter_map(|kind| try_figure(record, None, kind, few)));
         }
     }
     figures
@@ -53,33 +54,32 @@ pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecor
         |of: &Measurement| of.total.iter().all(|one| one.direction == Direction::Write);
     let names: BTreeSet<&str> = record.measurements.iter().map(|of| of.name.as_str()).collect();
     if names.len() <= MOST_PARTS && record.measurements.iter().all(only_writes) {
-        figures.extend(try_figure(record, &[], Kind::Course, &all).map(|(figure, _)| figure));
+        figures.extend(try_figure(record, None, Kind::Course, &all).map(|(figure, _)| figure));
     }
-    figures.extend(sweeps(window, &[]).into_iter().map(|(figure, _)| figure));
+    figures.extend(sweeps(window, None).into_iter().map(|(figure, _)| figure));
     figures
 }
 
 /// The figure over the swept option of each sweep in a run.
-fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<usize>)> {
+fn sweeps(record: &RunRecord, outlook: Option<&Predictions>) -> Vec<(Figure, Vec<usize>)> {
     let mut figures = Vec::new();
     for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
-        if suggested(record, predictions, &group) == Kind::Blocksize {
-            figures.extend(try_figure(record, predictions, Kind::Blocksize, &group));
+        if suggested(record, outlook, &group) == Kind::Blocksize {
+            figures.extend(try_figure(record, outlook, Kind::Blocksize, &group));
         }
     }
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, "")) {
         let searched = |index: &usize| {
             record.measurements[*index].conditions.depths_tried.len() >= FEWEST_DEPTHS
         };
-        let kinds: &[Kind] = match suggested(record, predictions, &group) {
+        let kinds: &[Kind] = match suggested(record, outlook, &group) {
             Kind::Grid => &[Kind::Grid],
             Kind::Depth => &[Kind::Depth],
             Kind::Scaling => &[Kind::Scaling],
             _ if group.iter().any(searched) => &[Kind::Depth],
             _ => &[],
         };
-        figures
-            .extend(kinds.iter().filter_map(|kind| try_figure(record, predictions, *kind, &group)));
+        figures.extend(kinds.iter().filter_map(|kind| try_figure(record, outlook, *kind, &group)));
     }
     figures
 }
@@ -107,14 +107,14 @@ fn request(kind: Kind, group: &[usize]) -> Request {
     Request { measurements: Some(group.to_vec()), ..Request::new(kind) }
 }
 
-fn suggested(record: &RunRecord, predictions: &[Prediction], group: &[usize]) -> Kind {
-    suggestion(&request(Kind::Compare, group), &[Source { label: "", record, predictions }])
+fn suggested(record: &RunRecord, outlook: Option<&Predictions>, group: &[usize]) -> Kind {
+    suggestion(&request(Kind::Compare, group), &[Source { label: "", record, outlook }])
 }
 
 /// The figure of these measurements, if they have data for it.
 fn try_figure(
     record: &RunRecord,
-    predictions: &[Prediction],
+    outlook: Option<&Predictions>,
     kind: Kind,
     group: &[usize],
 ) -> Option<(Figure, Vec<usize>)> {
@@ -124,7 +124,7 @@ fn try_figure(
         0..=MOST_NAMES => names.into_iter().collect::<Vec<_>>().join(", "),
         _ => String::new(),
     };
-    let sources = [Source { label: &label, record, predictions }];
+    let sources = [Source { label: &label, record, outlook }];
     let figure = figure(&request(kind, group), &sources).ok()?;
     Some((figure, group.to_vec()))
 }

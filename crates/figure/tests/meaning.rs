@@ -6,10 +6,12 @@ mod common;
 
 use common::{figure, in_rounds, measurement, over_time, result, run};
 use iodyno_figure::{
-    Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
-    Source, Track, suggested,
+    Content, Figure, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request,
+    Scale, Source, Track, suggested,
 };
-use iodyno_model::{Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies};
+use iodyno_model::{
+    Direction, Estimate, Knee, Measurement, Peak, Predictions, RunRecord, Spread, StatedLatencies,
+};
 use proptest::prelude::*;
 
 fn request(kind: Kind) -> Request {
@@ -213,13 +215,38 @@ fn the_knee_is_marked_in_all_three_panels() {
     let rate = |depth: u32| (f64::from(depth) * 1e5).min(8e5);
     let record =
         run(depths.map(|depth| measurement("randread", 4096, depth, 1, rate(depth))).into());
-    let drawn = figure(&request(Kind::Depth), &record).unwrap();
-    assert_eq!(drawn.panels.len(), 3);
+    let at =
+        |depth: u32| Peak { at: format!("iodepth={depth}"), outstanding: depth, iops: rate(depth) };
+    let mut knee = Knee {
+        curve: String::new(),
+        target: "nvme0n1".into(),
+        knee: at(8),
+        most: at(16),
+        is_first: false,
+        is_last: false,
+        is_unclear: false,
+        measurement: 3,
+        under: None,
+    };
+    let drawn = |knee: &Knee| {
+        let outlook = Predictions { knees: vec![knee.clone()], ..Predictions::default() };
+        let source = Source { outlook: Some(&outlook), ..Source::new("run", &record) };
+        iodyno_figure::figure(&request(Kind::Depth), &[source]).unwrap()
+    };
+    let marked = drawn(&knee);
+    assert_eq!(marked.panels.len(), 3);
     let is_knee = |form| form == Form::Highlight;
-    assert_eq!(lines(&drawn.panels[0], is_knee)[0].1, [(8.0, 8e5)]);
-    assert_eq!(lines(&drawn.panels[1], is_knee)[0].1[0].0, 8.0);
-    assert_eq!(lines(&drawn.panels[2], is_knee)[0].1[0].0, 8e5);
-    assert!(drawn.notes.iter().any(|note| note.contains("Kneedle")));
+    assert_eq!(lines(&marked.panels[0], is_knee)[0].1, [(8.0, 8e5)]);
+    assert_eq!(lines(&marked.panels[1], is_knee)[0].1[0].0, 8.0);
+    assert_eq!(lines(&marked.panels[2], is_knee)[0].1[0].0, 8e5);
+    let tells = |of: &Figure| of.notes.iter().any(|note| note.contains("Knee: the fewest"));
+    assert!(tells(&marked));
+    // The outlook names none.
+    knee.is_unclear = true;
+    assert!(!tells(&drawn(&knee)));
+    (knee.is_unclear, knee.is_last, knee.most) = (false, true, at(8));
+    assert!(!tells(&drawn(&knee)));
+    assert!(!tells(&figure(&request(Kind::Depth), &record).unwrap()));
 }
 
 #[test]
@@ -367,7 +394,7 @@ fn ratios_are_relative_to_the_first_run() {
     new.measurements.remove(0);
     new.measurements[0].workload.options.insert("unlink".into(), "1".into());
     let labelled = [("raw", &one), ("md0", &stripe), ("ext4:new", &new)];
-    let sources = labelled.map(|(label, record)| Source { label, record, predictions: &[] });
+    let sources = labelled.map(|(label, record)| Source::new(label, record));
     let asked = filtered(Kind::Ratio, &["name!=fill"]);
     let drawn = iodyno_figure::figure(&asked, &sources).unwrap();
     let panel = &drawn.panels[0];
@@ -445,7 +472,7 @@ fn a_reports_figures_show_every_measurement() {
     let mut all = grid(3, 3, |row, column| f64::from(row + column + 1)).measurements;
     all.push(over_time(measurement("read", 131_072, 32, 1, 5e4), 4));
     let record = run(all);
-    let figures = iodyno_figure::figures_of_run(&record, &[], usize::MAX);
+    let figures = iodyno_figure::figures_of_run(&record, None, usize::MAX);
     let kinds: Vec<Kind> = figures.iter().map(|(figure, _)| figure.kind).collect();
     assert!(kinds.starts_with(&[Kind::Grid]) && !kinds.contains(&Kind::Grid3d), "{kinds:?}");
     assert!(kinds.contains(&Kind::Time));

@@ -9,7 +9,7 @@ use iodyno_figure::{
     Content, Figure, Form, Kind, Metric, Point, Request, Source, figures_of_run, option, suggested,
     svg,
 };
-use iodyno_model::{Direction, Estimate, Measurement, Prediction, RunRecord};
+use iodyno_model::{Direction, Estimate, Measurement, Prediction, Predictions, RunRecord};
 use resvg::usvg::roxmltree::Document;
 
 const ALL: [Kind; 5] = [Kind::Blocksize, Kind::Depth, Kind::Grid, Kind::Grid3d, Kind::Compare];
@@ -32,7 +32,7 @@ fn at(iodepth: u32, numjobs: u32, iops: f64) -> Measurement {
 }
 
 /// The corners of a grid, and a row without measurements.
-fn adaptive() -> (RunRecord, Vec<Prediction>) {
+fn adaptive() -> (RunRecord, Predictions) {
     let corners = vec![at(1, 1, 100.0), at(4, 1, 300.0), at(1, 4, 310.0), at(4, 4, 400.0)];
     let predicted = vec![
         prediction(0, 2, 1, 207.0),
@@ -40,11 +40,15 @@ fn adaptive() -> (RunRecord, Vec<Prediction>) {
         prediction(0, 4, 2, 350.0),
         prediction(0, 2, 4, 360.0),
     ];
-    (run(corners), predicted)
+    (run(corners), outlook(predicted))
 }
 
-fn drawn(kind: Kind, record: &RunRecord, predictions: &[Prediction]) -> Figure {
-    let source = Source { label: "run", record, predictions };
+fn outlook(predictions: Vec<Prediction>) -> Predictions {
+    Predictions { predictions, ..Predictions::default() }
+}
+
+fn drawn(kind: Kind, record: &RunRecord, outlook: &Predictions) -> Figure {
+    let source = Source { label: "run", record, outlook: Some(outlook) };
     iodyno_figure::figure(&Request::new(kind), &[source]).unwrap()
 }
 
@@ -80,7 +84,7 @@ fn predictions_are_points_next_to_measured_lines() {
     assert!(figure.notes.iter().any(|note| note.contains("predicted, not measured")));
     assert!(texts(&figure).iter().any(|text| text == "hollow: predicted, not measured"));
     // Without predictions the figure is unchanged.
-    let measured = drawn(Kind::Depth, &record, &[]);
+    let measured = drawn(Kind::Depth, &record, &outlook(Vec::new()));
     assert!(!texts(&measured).iter().any(|text| text.contains("predicted")));
 }
 
@@ -100,7 +104,7 @@ fn a_grid_shows_predictions_in_their_cells_with_intervals() {
     let towers = texts(&drawn(Kind::Grid3d, &record, &predicted));
     assert!(towers.iter().any(|text| text == "~ 209"), "{towers:?}");
     // Other metrics are not predicted.
-    let source = Source { label: "run", record: &record, predictions: &predicted };
+    let source = Source { label: "run", record: &record, outlook: Some(&predicted) };
     let asked = Request { metric: Some(Metric::Mean), ..Request::new(Kind::Grid) };
     let figure = iodyno_figure::figure(&asked, &[source]).unwrap();
     let Content::Cells(cells) = &figure.panels[0].content else { panic!("{figure:?}") };
@@ -111,8 +115,9 @@ fn a_grid_shows_predictions_in_their_cells_with_intervals() {
 fn predicted_bars_are_next_to_those_of_other_runs() {
     let (record, predicted) = adaptive();
     let whole = run(vec![at(1, 1, 90.0), at(2, 1, 190.0)]);
+    let one = outlook(vec![predicted.predictions[0].clone()]);
     let sources = [
-        Source { label: "adaptive", record: &record, predictions: &predicted[..1] },
+        Source { label: "adaptive", record: &record, outlook: Some(&one) },
         Source::new("whole", &whole),
     ];
     let asked = Request { metric: Some(Metric::Iops), ..Request::new(Kind::Compare) };
@@ -138,7 +143,7 @@ fn filtered_and_mixed_predictions_are_not_drawn() {
         let mut all = figure.panels.iter().flat_map(|panel| panel.series());
         all.any(|one| one.points.iter().any(|point| point.is_predicted))
     };
-    let source = Source { label: "run", record: &record, predictions: &predicted };
+    let source = Source { label: "run", record: &record, outlook: Some(&predicted) };
     let filters = vec!["numjobs=4".parse().unwrap()];
     let asked = Request { filters, ..Request::new(Kind::Compare) };
     let figure = iodyno_figure::figure(&asked, &[source]).unwrap();
@@ -154,7 +159,7 @@ fn filtered_and_mixed_predictions_are_not_drawn() {
         figure.notes.contains(&"4 predictions of mixed reads and writes are not drawn.".into())
     );
     // Nor is a prediction drawn if its measurement is missing.
-    predicted.iter_mut().for_each(|one| one.beside = 99);
+    predicted.predictions.iter_mut().for_each(|one| one.beside = 99);
     let figure = drawn(Kind::Compare, &record, &predicted);
     assert!(!is_predicted(&figure) && figure.notes.iter().all(|note| !note.contains("predict")));
 }
@@ -163,10 +168,10 @@ fn filtered_and_mixed_predictions_are_not_drawn() {
 fn a_sweep_is_recognised_by_its_plan_not_its_measurements() {
     let ends = [1, 8].map(|depth| at(depth, 1, 100.0));
     let (record, predicted) =
-        (run(ends.into()), [2, 4].map(|depth| prediction(0, depth, 1, 100.0)));
-    let source = Source { label: "run", record: &record, predictions: &predicted };
+        (run(ends.into()), outlook([2, 4].map(|depth| prediction(0, depth, 1, 100.0)).into()));
+    let source = Source { label: "run", record: &record, outlook: Some(&predicted) };
     assert_eq!(suggested(&[], &[source]), Kind::Depth);
-    let figures = figures_of_run(&record, &predicted, usize::MAX);
+    let figures = figures_of_run(&record, Some(&predicted), usize::MAX);
     assert_eq!((figures[0].0.kind, &figures[0].1[..]), (Kind::Depth, &[0, 1][..]));
     for kind in ALL {
         for dark in [false, true] {

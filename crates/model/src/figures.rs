@@ -10,6 +10,9 @@ use crate::{Estimate, Metric, Spread, WIDTH_NOT_KNOWN};
 /// Maximum number of digits, however narrow the interval.
 const MAX_DIGITS: i32 = 5;
 
+/// Relative error of computations, with a margin.
+const ARITHMETIC: f64 = 1e-12;
+
 /// Display unit: value over `divisor`, then `suffix` without a space (`k`), then `unit` after a
 /// space.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +70,8 @@ pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
     if estimate.is_too_wide() {
         return format!("{text} {WIDTH_NOT_KNOWN}");
     }
-    if high.partial_cmp(&low) != Some(Ordering::Greater) {
+    // Equal values have an interval as narrow as the arithmetic's own error.
+    if (high - low).partial_cmp(&(ARITHMETIC * estimate.value.abs())) != Some(Ordering::Greater) {
         return text;
     }
     let Unit { divisor, suffix, .. } = unit;

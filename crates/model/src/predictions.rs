@@ -61,6 +61,12 @@ pub struct Knee {
     pub is_first: bool,
     /// True if the knee is the largest measured depth: more may give a higher rate.
     pub is_last: bool,
+    /// True if the intervals are too wide to tell where the knee is.
+    #[serde(default)]
+    pub is_unclear: bool,
+    /// Index of the knee's measurement.
+    #[serde(default)]
+    pub measurement: usize,
     /// Best point with a p99 within a bound, if one was given.
     #[serde(flatten)]
     pub under: Option<Under>,
@@ -86,9 +92,12 @@ pub struct Under {
     #[serde(rename = "p99_bound_ns")]
     #[schemars(with = "Option<u64>")]
     pub bound_ns: u64,
-    /// The best point; null: no measured point is within the bound.
+    /// The best point; null: no measured point is known to be within the bound.
     #[serde(rename = "best_under_bound")]
     pub best: Option<PeakUnder>,
+    /// Measured points whose p99 is not known.
+    #[serde(rename = "p99_unknown", default)]
+    pub unknown: u32,
 }
 
 /// Measured point within a bound.

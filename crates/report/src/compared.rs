@@ -4,6 +4,7 @@ use iodyno_judge::ExitStatus;
 use iodyno_judge::comparison::{Comparison, Difference, Figure, Outcome, Reality, Row, Ruling};
 use iodyno_model::Estimate;
 
+use crate::text::comparison::subject_title;
 use crate::text::row_title;
 
 /// Comparison of runs, and the outcome of limits.
@@ -53,7 +54,7 @@ impl<'a> Compared<'a> {
 
     /// Returns the workload that a ruling applies to.
     pub(crate) fn workload(self, ruling: &Ruling) -> String {
-        self.comparison.rows.get(ruling.row).map_or_else(String::new, row_title)
+        subject_title(self.comparison, ruling.subject)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 #[cfg(feature = "page")]
-use iodyno_model::Prediction;
 use iodyno_model::{DriveState, Measurement, Predictions, Rounds, RunRecord};
 
 use crate::Judged;
@@ -38,12 +37,6 @@ impl<'a> PageRun<'a> {
     #[cfg(feature = "page")]
     pub(crate) fn in_order(&self, count: usize) -> Vec<usize> {
         in_order(self.judged.record, self.planned, count)
-    }
-
-    /// Returns the predicted points.
-    #[cfg(feature = "page")]
-    pub(crate) fn predictions(&self) -> &'a [Prediction] {
-        self.outlook.map_or(&[], |outlook| &outlook.predictions)
     }
 }
 

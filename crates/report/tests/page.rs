@@ -121,6 +121,8 @@ fn predictions_are_separate_from_measurements() {
             most: peak,
             is_first: false,
             is_last: true,
+            is_unclear: false,
+            measurement: 0,
             under: None,
         }],
     };

@@ -19,11 +19,11 @@ pub const FEWEST: usize = 8;
 /// Minimum spread, as a share of the median: repeated measurements of one drive differ by as much.
 const LEAST_SPREAD: f64 = 0.002;
 
-/// Returns for each of `values`, all positive, the probability that one of its kind is that low or
-/// lower: Student's t of the logarithm's distance from the median in robust standard deviations.
-/// `None`: too few, or not positive.
+/// Returns for each of `values`, all positive, the distance of its logarithm from the median in
+/// robust standard deviations, and the probability that one of its kind is that low or lower, by
+/// Student's t. `None`: too few, or not positive.
 #[must_use]
-pub fn low_outliers(values: &[f64]) -> Option<Vec<f64>> {
+pub fn low_outliers(values: &[f64]) -> Option<Vec<(f64, f64)>> {
     if values.len() < FEWEST || values.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
         return None;
     }
@@ -35,13 +35,18 @@ pub fn low_outliers(values: &[f64]) -> Option<Vec<f64>> {
     let apart = median(&logs.iter().map(|log| (log - middle).abs()).collect::<Vec<_>>())?;
     let spread = (apart * NORMAL * few).max(LEAST_SPREAD);
     let student = StudentsT::new(0.0, 1.0, (FREEDOM * (count - 1.0)).max(1.0)).ok()?;
-    Some(logs.iter().map(|log| student.cdf((log - middle) / spread)).collect())
+    let distances = logs.iter().map(|log| (log - middle) / spread);
+    Some(distances.map(|distance| (distance, student.cdf(distance))).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{benjamini_hochberg, scattered};
+
+    fn low_outliers(values: &[f64]) -> Option<Vec<f64>> {
+        Some(super::low_outliers(values)?.into_iter().map(|(_, chance)| chance).collect())
+    }
 
     /// Pseudo-random standard normal values (Box-Muller).
     fn normal(t: u32) -> f64 {

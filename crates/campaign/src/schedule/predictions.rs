@@ -4,9 +4,10 @@ use std::path::{Component, Path, PathBuf};
 
 use iodyno_judge::{quantile_of_result, waits_for_each};
 use iodyno_model::{
-    EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction, Predictions, RunRecord,
-    Under,
+    DirectionResult, EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction,
+    Predictions, RunRecord, Under,
 };
+use iodyno_stats::quantile_interval;
 
 use super::surface::{KneeOf, MeasuredPoint, Surface, is_outstanding};
 use crate::measurement::p99::Q;
@@ -25,16 +26,24 @@ impl MeasuredPoint {
         let rates: Option<Vec<Estimate>> =
             measurement.total.iter().map(|result| result.iops).collect();
         let iops = rates?.into_iter().reduce(Estimate::plus)?;
-        let p99 = |result: &iodyno_model::DirectionResult| {
-            let found =
-                quantile_of_result(result, result.total_or_completion_bins()?.0, Q * 100.0, LEVEL)?;
-            Some(Estimate::confident(found.value, found.low, found.high, LEVEL))
-        };
-        let slowest = measurement.total.iter().filter_map(p99);
-        let p99 = slowest.max_by(|a, b| a.value.total_cmp(&b.value));
+        let of_each: Option<Vec<Estimate>> = measurement.total.iter().map(p99).collect();
+        let p99 =
+            of_each.unwrap_or_default().into_iter().max_by(|a, b| a.value.total_cmp(&b.value));
         let depth_ignored =
             measurement.workload.iodepth > Some(1) && waits_for_each(measurement) == Some(true);
         Some(Self { index, iops, p99, depth_ignored })
+    }
+}
+
+/// The p99, ns: with its interval if that is known, else as shown.
+fn p99(result: &DirectionResult) -> Option<Estimate> {
+    let Some((kind, bins)) = result.total_or_completion_bins() else {
+        return result.percentile(Q * 100.0).map(|(_, stated)| stated);
+    };
+    match quantile_of_result(result, kind, Q * 100.0, LEVEL) {
+        Some(found) => Some(Estimate::confident(found.value, found.low, found.high, LEVEL)),
+        None if !quantile_interval::is_shown(bins.count(), Q) => None,
+        None => bins.quantile_ns(Q).map(|ns| Estimate::bare(ns as f64)),
     }
 }
 
@@ -160,6 +169,36 @@ fn knee(
         most: peak(of.most)?,
         is_first: of.is_first,
         is_last: of.is_last,
-        under: surface.p99_bound_ns().map(|bound_ns| Under { bound_ns, best }),
+        is_unclear: of.is_unclear,
+        measurement: known[of.knee]?.index,
+        under: surface.p99_bound_ns().map(|bound_ns| Under {
+            bound_ns,
+            best,
+            unknown: of.unknown_p99 as u32,
+        }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iodyno_model::Direction;
+
+    #[test]
+    fn a_p99_without_an_interval_is_the_one_shown() {
+        let of = |counts: &[u64]| {
+            let result = |count: &u64| {
+                let mut result = DirectionResult::unknown(Direction::Read);
+                result.iops = Some(Estimate::bare(100.0));
+                (0..*count).for_each(|_| result.latency.record(4_060_000));
+                result
+            };
+            let total = counts.iter().map(result).collect();
+            let of = Measurement { total, ..Measurement::unknown("point") };
+            MeasuredPoint::of(&of, 0).unwrap().p99.map(|p99| p99.value / 4_060_000.0)
+        };
+        assert!((of(&[4000]).unwrap() - 1.0).abs() < 0.01);
+        assert_eq!(of(&[100]), None);
+        assert_eq!(of(&[4000, 100]), None, "that of one direction is not known");
+    }
 }

@@ -76,7 +76,9 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
     series_limit::limit(&mut figure);
     let has_knee = |panel: &Panel| panel.series().iter().any(|one| one.form == Form::Highlight);
     if figure.kind == Kind::Depth && figure.panels.iter().any(has_knee) {
-        figure.notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
+        figure
+            .notes
+            .push("Knee: the fewest outstanding I/Os within 5 % of the highest rate.".into());
     }
     figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
     Ok(figure)

@@ -1,7 +1,8 @@
 //! Rates and latencies against block size or queue depth.
 
+use iodyno_model::Knee;
+
 use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
-use crate::knee::knee;
 use crate::naming::{by_name, common, names, values};
 use crate::observation::{Observation, observations, points, sort, table_notes, whisker_notes};
 use crate::predicted::{predicted_points, predictions};
@@ -58,8 +59,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
             of_rate = searched(group).unwrap_or(of_rate);
         }
         let of_latency = against(latency);
-        let knee = knee(&of_rate.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>());
-        let depth = knee.map(|at| of_rate[at].x);
+        let depth = group.iter().find(|one| is_knee(one, sources)).and_then(|at| at.number(option));
         let both = tradeoff(option, &of_rate, &of_latency);
         for (panel, points) in
             [(&mut rates, of_rate), (&mut latencies, of_latency), (&mut tradeoffs, both)]
@@ -98,6 +98,17 @@ fn notes_of(
         true => table_notes(shown, &[option], &[option]),
         false => whisker_notes(panels),
     }
+}
+
+/// True for the point that the sweep's outlook names as the knee of its curve.
+fn is_knee(of: &Observation<'_>, sources: &[Source<'_>]) -> bool {
+    let (source, measurement) = of.place;
+    let knees = sources[source].outlook.map_or(&[][..], |outlook| &outlook.knees);
+    let is_named = |knee: &&Knee| {
+        !knee.is_unclear && (knee.knee != knee.most || !(knee.is_first || knee.is_last))
+    };
+    of.predicted.is_none()
+        && knees.iter().filter(is_named).any(|knee| knee.measurement == measurement)
 }
 
 /// Keeps the observations with a numeric value of the option.

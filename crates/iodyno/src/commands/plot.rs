@@ -6,7 +6,7 @@ use anyhow::Result;
 use iodyno_campaign::Study;
 use iodyno_figure::{Figure, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
 use iodyno_judge::layouts::Layouts;
-use iodyno_model::{MetricJudgement, Prediction, Predictions, RunRecord, Validity};
+use iodyno_model::{MetricJudgement, Predictions, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::{DataSheets, Plot};
@@ -42,15 +42,14 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     let named: Vec<_> = loaded.iter().map(|(label, record)| (label.as_str(), record)).collect();
     let layouts = Layouts::among(&named);
     let sides = layouts.as_ref().map_or_else(|| named.clone(), |of| of.ranked().collect());
-    let predicted: Vec<Vec<Prediction>> =
-        sides.iter().map(|(_, record)| predictions(record)).collect();
+    let outlooks: Vec<Option<Predictions>> =
+        sides.iter().map(|(_, record)| outlook(record)).collect();
     let whole: Vec<Source<'_>> = sides
         .into_iter()
-        .zip(&predicted)
-        .map(|((label, record), predictions)| Source { label, record, predictions })
+        .zip(&outlooks)
+        .map(|((label, record), outlook)| Source { label, record, outlook: outlook.as_ref() })
         .collect();
-    let outlooks = whole.iter().filter_map(|source| outlook(source.record));
-    let headroom: Vec<_> = outlooks.flat_map(|of| of.headroom).collect();
+    let headroom: Vec<_> = outlooks.iter().flatten().flat_map(|of| of.headroom.clone()).collect();
     let suggested = || match layouts {
         Some(_) => Kind::Ratio,
         None if !headroom.is_empty() => Kind::Headroom,
@@ -90,11 +89,6 @@ enum Picture {
 /// Label of a run in the legend: its name, else the typed word, also if several have that name.
 fn label(word: &str, record: &RunRecord) -> String {
     if record.run.name.is_empty() { word.to_owned() } else { record.run.name.clone() }
-}
-
-/// Predictions for points of a sweep that were not measured.
-fn predictions(record: &RunRecord) -> Vec<Prediction> {
-    outlook(record).map(|outlook| outlook.predictions).unwrap_or_default()
 }
 
 /// Predictions and other conclusions from a sweep's measurements.

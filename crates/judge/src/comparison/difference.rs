@@ -115,11 +115,26 @@ impl Repetitions {
         }
     }
 
+    /// Compares rates that are all 0 with the first side's; `None` if one of either is not.
+    pub(super) fn stopped(&self, first: &Self) -> Option<Difference> {
+        first.logs().filter(|_| self.values.iter().all(|estimate| estimate.value == 0.0))?;
+        let (p_value, reality) = match self.are_enough(first) {
+            // Welch's test gives this for rates that approach 0.
+            true => (Some(0.0), Reality::NotShown),
+            false => (None, Reality::SpreadUnknown),
+        };
+        Difference::new(Estimate::bare(0.0), p_value, reality)
+    }
+
+    fn are_enough(&self, first: &Self) -> bool {
+        self.values.len().min(first.values.len()) >= REPETITIONS
+    }
+
     /// Compares with the first side; `None` if a value is 0, which has no ratio.
     pub(crate) fn against(&self, first: &Self) -> Option<Difference> {
         let ((own, own_rounding), (theirs, their_rounding)) = (self.logs()?, first.logs()?);
         let rounding = own_rounding + their_rounding;
-        let enough = own.len() >= REPETITIONS && theirs.len() >= REPETITIONS;
+        let enough = self.are_enough(first);
         if let Some(test) = welch(&own, &theirs, LEVEL).filter(|_| enough) {
             let (low, high) = ((test.low - rounding).exp(), (test.high + rounding).exp());
             let ratio = Estimate::confident(test.difference.exp(), low, high, LEVEL);

@@ -39,19 +39,31 @@ pub enum LimitError {
     /// Would be broken without a change.
     #[error("`{0}` holds where nothing changed: a decrease is `{1} < -5%`, an increase `{1} > 5%`")]
     NoChange(String, String),
+    /// Cannot be broken.
+    #[error("`{0}` cannot be broken: nothing decreases by more than 100 %")]
+    Never(String),
 }
 
-/// Evaluation of a limit for one row and side.
+/// Evaluation of a limit for one workload and side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ruling {
     /// The limit.
     pub limit: Limit,
-    /// Index of the row.
-    pub row: usize,
+    /// The workload.
+    pub subject: Subject,
     /// Index of the side.
     pub side: usize,
     /// Outcome.
     pub outcome: Outcome,
+}
+
+/// Workload that a limit applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// Index of a row.
+    Row(usize),
+    /// Index of a workload that only the first side has.
+    Alone(usize),
 }
 
 /// Outcome of a limit.
@@ -93,6 +105,9 @@ impl FromStr for Limit {
         if (below && percent > 0.0) || (!below && percent < 0.0) {
             return Err(LimitError::NoChange(text.to_owned(), name));
         }
+        if percent <= -100.0 {
+            return Err(LimitError::Never(text.to_owned()));
+        }
         Ok(Self { quantity, percent, below })
     }
 }
@@ -121,6 +136,10 @@ impl Limit {
             false => percent(difference.ratio.high()) > self.percent,
         };
         let broken = match (difference.reality, noise) {
+            // Nothing at all is a decrease beyond every limit, and beyond any drift.
+            (reality, _) if reality != Reality::Unlike && difference.ratio.value == 0.0 => {
+                self.below
+            }
             (Reality::Real, _) => beyond(&difference.ratio, 0.0),
             (Reality::NotInTurns, Some(noise)) => beyond(&difference.ratio, noise),
             (Reality::NotInTurns, None) if beyond(&difference.ratio, 0.0) => {
@@ -148,35 +167,50 @@ impl Limit {
     }
 }
 
-/// Evaluates every limit for every row and every side except the first that has it.
+/// Evaluates every limit for every workload of the first side and every other side, and for rows
+/// that the first side lacks.
 pub fn rulings(comparison: &Comparison, limits: &[Limit], noise: Option<f64>) -> Vec<Ruling> {
+    let others = 1..comparison.sides.len();
+    let missing = |who: &str| Outcome::CannotTell(format!("the {who} lacks this workload"));
     let mut all = Vec::new();
     for limit in limits {
+        let mut add =
+            |subject, side, outcome| all.push(Ruling { limit: *limit, subject, side, outcome });
         for (index, row) in comparison.rows.iter().enumerate() {
-            let first = row.cells.iter().position(Option::is_some);
-            for (side, cell) in row.cells.iter().enumerate() {
-                let Some(cell) = cell.as_ref().filter(|_| Some(side) != first) else { continue };
-                let outcome = match difference(row, limit.quantity, side) {
-                    Some(difference) => limit.judge(difference, noise),
-                    None => Outcome::CannotTell(why_not(row, cell, first, limit.quantity)),
+            for side in others.clone() {
+                let outcome = match (&row.cells[0], &row.cells[side]) {
+                    (Some(first), Some(cell)) => match comparable(row, limit.quantity, side) {
+                        Some(difference) if cell.shared == 0 => limit.judge(difference, noise),
+                        _ => Outcome::CannotTell(why_not(row, [first, cell], limit.quantity)),
+                    },
+                    (Some(_), None) => missing("side"),
+                    (None, Some(_)) => missing("first side"),
+                    (None, None) => continue,
                 };
-                all.push(Ruling { limit: *limit, row: index, side, outcome });
+                add(Subject::Row(index), side, outcome);
             }
+        }
+        for (index, _) in comparison.alone.iter().enumerate().filter(|(_, alone)| alone.side == 0) {
+            others.clone().for_each(|side| add(Subject::Alone(index), side, missing("side")));
         }
     }
     all
 }
 
-fn difference(row: &Row, quantity: Quantity, side: usize) -> Option<&Difference> {
+/// Difference from the first side, if that has a value.
+fn comparable(row: &Row, quantity: Quantity, side: usize) -> Option<&Difference> {
     let figure = row.figures.iter().find(|figure| figure.quantity == quantity)?;
-    figure.differences.get(side)?.as_ref()
+    figure.values[0].and(figure.differences.get(side)?.as_ref())
 }
 
-fn why_not(row: &Row, cell: &Cell, first: Option<usize>, quantity: Quantity) -> String {
-    let first = first.and_then(|first| row.cells[first].as_ref());
+fn why_not(row: &Row, cells: [&Cell; 2], quantity: Quantity) -> String {
     let figure = row.figures.iter().find(|figure| figure.quantity == quantity);
-    if first.is_some_and(|first| first.repetitions == 0) || cell.repetitions == 0 {
+    if cells.iter().any(|cell| cell.repetitions == 0) {
         return "a side has no valid results".to_owned();
+    }
+    let [_, Cell { shared, repetitions, .. }] = cells;
+    if *shared > 0 {
+        return format!("{shared} of {repetitions} repetitions are the first side's as well");
     }
     match figure.and_then(|figure| figure.why_not.clone()) {
         Some(why) => why,

@@ -30,7 +30,7 @@ use sample::Sample;
 pub(crate) use difference::Repetitions;
 pub use difference::{Difference, LEVEL, REPETITIONS, Reality};
 pub use differing::{Differing, NotKnown};
-pub use limit::{Limit, LimitError, Outcome, Ruling, rulings};
+pub use limit::{Limit, LimitError, Outcome, Ruling, Subject, rulings};
 pub use quantity::Quantity;
 pub use table::{Alone, Cell, Comparison, Figure, Order, Point, Row, SideFacts};
 
@@ -82,19 +82,24 @@ pub fn compare<'a>(sides: &[Side<'a>], claims: &ClaimBook) -> Comparison {
 }
 
 fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
-    let holds = |other: &Side<'_>| {
+    let same_runs = |other: &Side<'_>| {
         let same = |a: &RunRecord, b: &RunRecord| a.run.id == b.run.id || is_copy(a, b);
-        side.records.iter().any(|mine| other.records.iter().any(|theirs| same(mine, theirs)))
+        let is_theirs = |mine: &&&RunRecord| other.records.iter().any(|other| same(mine, other));
+        side.records.iter().filter(is_theirs).count()
     };
+    let same_as = sides[..at].iter().position(|other| same_runs(other) > 0);
     let failed = |record: &&RunRecord| {
         let all = record.measurements.iter().enumerate();
         all.filter(|(n, of)| !is_whole(of) && !record.is_repeated(*n)).count()
     };
+    let results = side.records.iter().flat_map(|record| &record.measurements).flat_map(|of| &of.total);
     SideFacts {
         label: side.label.clone(),
         failed: side.records.iter().map(failed).sum(),
+        failed_ios: results.filter_map(|result| result.errors).sum(),
         runs: side.records.iter().map(|record| record.run.clone()).collect(),
-        same_as: sides[..at].iter().position(holds),
+        same_as,
+        same_runs: same_as.map_or(0, |other| same_runs(&sides[other])),
         without_window: without_window(&side.records),
     }
 }
@@ -152,10 +157,14 @@ fn row(group: &Group<'_>, sides: usize, is_comparable: fn(&Sample<'_>) -> bool) 
         let samples = &all[side];
         let distinct = distinct(samples).len();
         let earlier = first.filter(|first| *first != side);
+        let is_theirs = |sample: &&&Sample<'_>| {
+            earlier.is_some_and(|first| counted[first].iter().any(|other| sample.is_copy(other)))
+        };
         (!samples.is_empty()).then(|| Cell {
             repetitions: counted[side].len(),
             left_out: distinct - counted[side].len(),
             copies: samples.len() - distinct,
+            shared: counted[side].iter().filter(is_theirs).count(),
             failure: samples.iter().find_map(|sample| sample.failure()).map(str::to_owned),
             validity: samples.iter().map(|sample| sample.validity).max().unwrap_or(Validity::Valid),
             reasons: reasons(samples),
@@ -206,8 +215,14 @@ fn reasons(samples: &[&Sample<'_>]) -> Vec<Reason> {
     reasons
 }
 
-/// Two sides are interleaved if the median of each lies within the other's range: half of each side
-/// was measured before the end of the other, and half after its start.
+/// Largest number of turns by which one side may be ahead of the other: A B B A stays within one, a
+/// lost run adds less than half of one.
+const AHEAD: f64 = 1.5;
+
+/// Two sides are interleaved if neither gets ahead of the other: at any time both have done the same
+/// share of their runs, to a turn. With longer blocks, what changed between two blocks would be
+/// taken for a difference (in 1 of 2 simulated A A A B B B B B B A A A, whose levels change by ten
+/// times the noise).
 fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Option<Order> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -219,11 +234,14 @@ fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Option<Order> {
         Some(times)
     };
     let (Some(a), Some(b)) = (times(a), times(b)) else { return Some(Order::Unknown) };
-    let among = |one: &[i64], other: &[i64]| {
-        let (low, high) = (one[(one.len() - 1) / 2], one[one.len() / 2]);
-        other.first() < Some(&high) && Some(&low) < other.last()
+    let turn = 1.0 / a.len().min(b.len()) as f64;
+    // Of runs at the same time either may have been first.
+    let ahead = |one: &[i64], other: &[i64], at: i64| {
+        let until = one.partition_point(|time| *time <= at) as f64 / one.len() as f64;
+        until - other.partition_point(|time| *time < at) as f64 / other.len() as f64
     };
-    let in_turns = among(&a, &b) && among(&b, &a);
+    let worst = |at: &i64| ahead(&a, &b, *at).max(ahead(&b, &a, *at));
+    let in_turns = a.iter().chain(&b).all(|at| worst(at) <= AHEAD * turn);
     Some(if in_turns { Order::Interleaved } else { Order::OneAfterTheOther })
 }
 
@@ -258,12 +276,17 @@ fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
         if !std::mem::replace(&mut seen_first, true) {
             return None;
         }
-        value.against(first)
+        let stopped = || value.stopped(first).filter(|_| quantity.more_is_better());
+        value.against(first).or_else(stopped)
     });
+    let differences: Vec<Option<Difference>> = differences.collect();
+    if known(&values) > differences.iter().flatten().count() + 1 {
+        why_not = Some("0 on a side: no ratio".to_owned());
+    }
     Figure {
         quantity,
         kind: quantity.is_latency().then_some(kind),
-        differences: differences.collect(),
+        differences,
         values: values.iter().map(|value| value.as_ref()?.estimate().finite()).collect(),
         why_not,
     }

@@ -110,6 +110,11 @@ impl<'a> Sample<'a> {
         self.jobs[0]
     }
 
+    /// Returns true if both are the same measurement, loaded or imported twice.
+    pub(super) fn is_copy(&self, other: &Self) -> bool {
+        self.jobs == other.jobs
+    }
+
     fn join(&mut self, other: Self) {
         self.jobs.extend(other.jobs);
         self.validity = self.validity.max(other.validity);

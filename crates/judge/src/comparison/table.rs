@@ -34,8 +34,12 @@ pub struct SideFacts {
     pub runs: Vec<Run>,
     /// Measurements that failed or were interrupted, compared or not.
     pub failed: usize,
+    /// I/Os that failed, as far as known.
+    pub failed_ios: u64,
     /// Index of an earlier side with the same run.
     pub same_as: Option<usize>,
+    /// Number of its runs that this earlier side has, too.
+    pub same_runs: usize,
     /// Number of its runs in rounds that have no measurement window to be compared by; `None`: no
     /// run is in rounds.
     pub without_window: Option<usize>,
@@ -90,6 +94,8 @@ pub struct Cell {
     pub left_out: usize,
     /// Copies of repetitions that are already counted.
     pub copies: usize,
+    /// Repetitions that count and that the first side with valid results has, too.
+    pub shared: usize,
     /// Error of a repetition that failed.
     pub failure: Option<String>,
     /// Worst validity of all repetitions.

@@ -3,6 +3,7 @@
 use iodyno_model::{Experiment, format_duration_ns};
 
 use super::bottlenecks::{BUSY, cpu_share, waited_for_cpu};
+use super::case::Case;
 use super::case_context::CaseContext;
 use super::suspect::{Limiter, Suspect};
 use crate::ceiling::queue_slots;
@@ -14,12 +15,16 @@ const IDLE: f64 = 0.2;
 /// From this share of an I/O's time in driver and device on, the device is what it waits for.
 const MOST: f64 = 0.5;
 
-impl CaseContext<'_, '_> {
-    /// Returns true if the queue of its device holds fewer requests than it may have outstanding.
-    pub(super) fn queue_is_short(&self) -> bool {
-        queue_slots(self.case).zip(self.case.outstanding()).is_some_and(|(a, b)| a < b)
+impl Case<'_> {
+    /// Returns the number of requests that the queue of its device holds, if that is fewer than it
+    /// may have outstanding.
+    pub(super) fn short_queue(&self) -> Option<u32> {
+        let asked = self.outstanding()?;
+        queue_slots(self).filter(|slots| *slots < asked)
     }
+}
 
+impl CaseContext<'_, '_> {
     /// Suspects the host if the device is idle while I/Os wait. A device that is never idle may
     /// also have a queue before it, which is then its own doing, unless the queue is too short for
     /// the depth asked for, so that the device never gets it.
@@ -35,7 +40,7 @@ impl CaseContext<'_, '_> {
             );
             return Some(Suspect::cleared(Limiter::BeforeDevice, why));
         }
-        if at.in_queue() && self.queue_is_short() {
+        if at.in_queue() && self.case.short_queue().is_some() {
             return Some(Suspect::open(Limiter::BeforeDevice, Experiment::LongerQueue));
         }
         // A thread without CPU time left sees completions late.

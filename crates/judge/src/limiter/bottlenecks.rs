@@ -64,17 +64,22 @@ impl CpuShare {
 /// CPUs share them, so no single thread shows it.
 pub(crate) fn cpu_share(host: Option<&Host>, of: &Measurement) -> Option<CpuShare> {
     let cpu = of.cpu?;
-    let allowed = host.and_then(control_group::allowed_cpus);
-    let own = Some(of.conditions.cpus.len() as f64).filter(|count| *count > 0.0);
     let jobs = || Some(of.workload.numjobs?.saturating_mul(of.targets.len().max(1) as u32));
     let threads = of.conditions.threads.or_else(jobs).unwrap_or(1);
-    let least = own.into_iter().chain(allowed).reduce(f64::min);
-    match least.filter(|cpus| *cpus > 0.0) {
+    match usable_cpus(host, of) {
         Some(cpus) if f64::from(threads) > cpus => {
             Some(CpuShare::Together((cpu.user + cpu.system) / cpus, cpus))
         }
         _ => Some(CpuShare::Busiest(cpu.busiest_thread)),
     }
+}
+
+/// Returns the number of CPUs that its threads may use, by their affinity and their control group;
+/// `None`: not restricted, as far as known.
+pub(super) fn usable_cpus(host: Option<&Host>, of: &Measurement) -> Option<f64> {
+    let allowed = host.and_then(control_group::allowed_cpus);
+    let own = of.conditions.cpus.len() as f64;
+    [Some(own), allowed].into_iter().flatten().filter(|cpus| *cpus > 0.0).reduce(f64::min)
 }
 
 /// Returns the share of the time for which a submitting thread waited for a CPU that other processes

@@ -81,7 +81,7 @@ impl<'a> CaseContext<'a, '_> {
                 Standing::Cleared(_) => true,
             });
         }
-        if self.queue_is_short() {
+        if self.case.short_queue().is_some() {
             // More I/Os would wait before the queue.
             for suspect in &mut suspects {
                 if let Standing::Open(next) = &mut suspect.standing

@@ -2,12 +2,14 @@
 
 use iodyno_model::{Experiment, Metric};
 
-use super::bottlenecks::{BUSY, cpu_share, saturated, waited_for_cpu};
+use super::bottlenecks::{BUSY, cpu_share, saturated, usable_cpus, waited_for_cpu};
 use super::case::{Case, figure};
 use super::case_context::CaseContext;
 use super::contrast::{Change, Effect, PASSTHROUGH};
 use super::suspect::{Limiter, Suspect};
+use crate::control_group::{CgroupEffect, cgroup_effect};
 use crate::figures::percent;
+use crate::index::Index;
 
 /// Up to this rate CPU time is no limit: one thread submits three times as many, I/Os per second.
 const IDLE_CPU_IOPS: f64 = 40_000.0;
@@ -19,6 +21,11 @@ const FAR_FASTER: f64 = 3.0;
 impl<'a> CaseContext<'a, '_> {
     pub(super) fn cpu(&self) -> Option<Suspect> {
         let case = self.case;
+        // Its time was taken by a limit that is a suspect of its own.
+        let effect = cgroup_effect(&Index::of(case.record), case.of_run());
+        if matches!(&effect, Ok(Some(of @ CgroupEffect::Cpu { .. })) if of.is_the_limit()) {
+            return None;
+        }
         let cleared = |why: String| Some(Suspect::cleared(Limiter::Cpu, why));
         if let Some(waited) = waited_for_cpu(case.host(), case.of_run()) {
             let share = percent(waited);
@@ -73,8 +80,8 @@ impl<'a> CaseContext<'a, '_> {
 
     fn all_cpus_busy(&self) -> bool {
         let used = self.case.of_run().cpu.map(|cpu| cpu.user + cpu.system);
-        let online = self.case.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
-        used.zip(online).is_some_and(|(used, online)| used >= 0.9 * online as f64)
+        let cpus = usable_cpus(self.case.host(), self.case.of_run());
+        used.zip(cpus).is_some_and(|(used, cpus)| used >= 0.9 * cpus)
     }
 
     /// Returns another case with no more jobs and the same block size that was much faster.

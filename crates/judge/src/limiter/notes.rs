@@ -63,9 +63,7 @@ pub(super) fn notes(context: &CaseContext<'_, '_>, judged: &JudgedMeasurement) -
             drive.name
         ));
     }
-    if let (Some(slots), Some(asked)) = (crate::ceiling::queue_slots(case), case.outstanding())
-        && asked > slots
-    {
+    if let (Some(slots), Some(asked)) = (case.short_queue(), case.outstanding()) {
         notes.push(format!("depth {asked} exceeds the queue of {slots} (nr_requests)"));
     }
     if let Some((iops, bandwidth, larger)) = larger_blocks(context) {

@@ -95,6 +95,12 @@ pub(super) fn advice(
         Answer::Unlike { .. } => "Say what differed (--blocks, --link), each state in a file or \
                                   table row of its own, or measure again what is known."
             .into(),
+        // Its effect is larger than that of noise.
+        Answer::Undecided { between, .. }
+            if between.contains(&Limiter::Depth) && context.case.short_queue().is_some() =>
+        {
+            Limiter::Depth.advice(context.case).to_owned()
+        }
         Answer::Undecided { experiments, .. } => {
             if context.keeps_pace() {
                 return "Measure it without its pace (rate, rate_iops, thinktime, flow, latency_target)."

@@ -158,9 +158,12 @@ impl Limiter {
                     format!("the depth (one I/O at a time for each of {jobs} jobs)")
                 }
                 (Some(1), _) => "the depth (one I/O at a time)".into(),
-                _ => match case.outstanding() {
-                    Some(count) => format!("the depth ({count} I/Os outstanding)"),
-                    None => "the depth".into(),
+                _ => match (case.outstanding(), case.short_queue()) {
+                    (Some(count), Some(slots)) => {
+                        format!("the depth ({slots} of {count} I/Os, as nr_requests is too low)")
+                    }
+                    (Some(count), None) => format!("the depth ({count} I/Os outstanding)"),
+                    (None, _) => "the depth".into(),
                 },
             },
             Self::Drive if case.virtual_disk.is_some() => "the virtual disk itself".into(),
@@ -266,6 +269,10 @@ impl Limiter {
             Self::Depth if case.waits_for_each() => {
                 "Use more jobs, or an engine that keeps several I/Os outstanding (io_uring, libaio \
                  with direct=1): iodepth has no effect on this one."
+            }
+            Self::Depth if case.short_queue().is_some() => {
+                "Raise nr_requests, which is below the depth (iodyno rules depth-capped says how), then \
+                 measure again."
             }
             Self::Depth => "Keep more I/Os outstanding: a greater iodepth, or more jobs.",
             Self::Drive if case.virtual_disk.is_some() => {

@@ -1,6 +1,6 @@
 //! Public document of a comparison of runs.
 
-use iodyno_judge::comparison::{self as judged, Alone, Differing, NotKnown, Outcome, Row};
+use iodyno_judge::comparison::{self as judged, Alone, Differing, NotKnown, Outcome, Row, Subject};
 use iodyno_model::rfc3339;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub struct CompareDocument {
     pub not_known: Vec<NotKnown>,
     /// Result of each limit (`--fail-if`), for each row and side.
     pub limits: Vec<Limit>,
+    /// Limits that cannot be judged since a side lacks a workload that only the first side has.
+    pub limits_alone: Vec<LimitAlone>,
     /// 0 no limit exceeded, 1 a limit exceeded, 3 a run did not finish or a measurement failed, 4 a
     /// limit cannot be judged.
     pub exit_status: u8,
@@ -39,6 +41,8 @@ pub struct Side {
     pub runs: Vec<Run>,
     /// Measurements that failed or were interrupted, compared or not.
     pub failed: usize,
+    /// I/Os that failed, as far as known.
+    pub failed_ios: u64,
     /// Index of an earlier side with the same run; null: none.
     pub same_as: Option<usize>,
 }
@@ -71,6 +75,21 @@ pub struct Limit {
     pub why: Option<String>,
 }
 
+/// Limit for a workload that only the first side has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LimitAlone {
+    /// Limit: `iops < -5%`.
+    pub limit: String,
+    /// Index in `alone`.
+    pub alone: usize,
+    /// Index of the side that lacks the workload.
+    pub side: usize,
+    /// Outcome: `cannot_tell`.
+    pub outcome: Ruling,
+    /// Reason.
+    pub why: Option<String>,
+}
+
 /// Outcome of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -98,7 +117,8 @@ pub fn compare_document(
         alone: comparison.alone.clone(),
         differing: comparison.differing.clone(),
         not_known: comparison.not_known.clone(),
-        limits: rulings.iter().map(Limit::from).collect(),
+        limits: rulings.iter().filter_map(limit).collect(),
+        limits_alone: rulings.iter().filter_map(limit_alone).collect(),
         exit_status,
     }
 }
@@ -115,19 +135,29 @@ impl From<&judged::SideFacts> for Side {
             label: side.label.clone(),
             runs: side.runs.iter().map(run).collect(),
             failed: side.failed,
+            failed_ios: side.failed_ios,
             same_as: side.same_as,
         }
     }
 }
 
-impl From<&judged::Ruling> for Limit {
-    fn from(ruling: &judged::Ruling) -> Self {
-        let (outcome, why) = match &ruling.outcome {
-            Outcome::Broken => (Ruling::Broken, None),
-            Outcome::Kept => (Ruling::Kept, None),
-            Outcome::NotShown => (Ruling::NotShown, None),
-            Outcome::CannotTell(why) => (Ruling::CannotTell, Some(why.clone())),
-        };
-        Self { limit: ruling.limit.to_string(), row: ruling.row, side: ruling.side, outcome, why }
+fn limit(of: &judged::Ruling) -> Option<Limit> {
+    let Subject::Row(row) = of.subject else { return None };
+    let (outcome, why) = outcome(&of.outcome);
+    Some(Limit { limit: of.limit.to_string(), row, side: of.side, outcome, why })
+}
+
+fn limit_alone(of: &judged::Ruling) -> Option<LimitAlone> {
+    let Subject::Alone(alone) = of.subject else { return None };
+    let (outcome, why) = outcome(&of.outcome);
+    Some(LimitAlone { limit: of.limit.to_string(), alone, side: of.side, outcome, why })
+}
+
+fn outcome(of: &Outcome) -> (Ruling, Option<String>) {
+    match of {
+        Outcome::Broken => (Ruling::Broken, None),
+        Outcome::Kept => (Ruling::Kept, None),
+        Outcome::NotShown => (Ruling::NotShown, None),
+        Outcome::CannotTell(why) => (Ruling::CannotTell, Some(why.clone())),
     }
 }

@@ -7,7 +7,7 @@ use iodyno_judge::comparison::{Outcome, SideFacts};
 use super::{ExportError, Exporter, Result, Results};
 use crate::compared::{Compared, outcome_words};
 use crate::text::clean;
-use crate::text::comparison::{Cells, cells, outcome};
+use crate::text::comparison::{Cells, cells, failed_ios, names, only_in, outcome};
 
 /// Markdown as shown by GitHub, GitLab and Forgejo.
 pub(super) struct Markdown;
@@ -40,6 +40,11 @@ fn markdown(of: Compared<'_>) -> String {
         let (_, sentence) = outcome_words(ruling);
         let _ = writeln!(out, "- {}: {}", escaped(&of.workload(ruling)), escaped(&sentence));
     }
+    for side in &of.comparison.sides {
+        if let Some(failed) = failed_ios(side) {
+            let _ = writeln!(out, "- {}: {failed}", escaped(&sources(side)));
+        }
+    }
     let Cells { columns, rows } = cells(of.comparison);
     // The first column has the quantities; each side's column is headed by its name.
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -54,6 +59,8 @@ fn markdown(of: Compared<'_>) -> String {
             out.push_str(&line(cells.iter().map(|cell| escaped(&cell.text)).collect()));
         }
     }
+    let only_in = only_in(of.comparison, &names(of.comparison));
+    only_in.iter().for_each(|text| out.push_str(&format!("\n{}\n", escaped(text))));
     let lettered = |side: &SideFacts| !columns.iter().any(|(name, _)| *name == clean(&side.label));
     for (side, letter) in of.comparison.sides.iter().zip('A'..='Z') {
         if lettered(side) {

@@ -98,7 +98,7 @@ pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Optio
 pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
     let drawn = ratio_figure(record, assessment).or_else(|| {
-        let sources = [Source { predictions: run.predictions(), ..Source::new("", record) }];
+        let sources = [Source { outlook: run.outlook, ..Source::new("", record) }];
         let of = |kind, metric| figure(&Request { metric, ..Request::new(kind) }, &sources).ok();
         let headroom = run.outlook.map_or(&[][..], |outlook| &outlook.headroom);
         if !headroom.is_empty() {

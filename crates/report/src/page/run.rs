@@ -147,7 +147,7 @@ impl RunView {
         let (lead_kind, lead) = lead.map_or((None, None), |(kind, view)| (kind, Some(view)));
         let count = record.measurements.len();
         let (details, lines) = (room.details(count), room.lines(count));
-        let mut figures = figures_of_run(record, run.predictions(), details);
+        let mut figures = figures_of_run(record, run.outlook, details);
         // Figures of single rounds would be many and alike; the rounds section has their results.
         let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
         figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));

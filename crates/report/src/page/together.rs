@@ -152,9 +152,9 @@ fn combined_figure<'r>(
     let source = |(label, run): (&'r String, &PageRun<'r>)| Source {
         label,
         record: run.judged.record,
-        predictions: run.predictions(),
+        outlook: run.outlook,
     };
-    let of_layout = |(label, record)| Source { label, record, predictions: &[] };
+    let of_layout = |(label, record)| Source::new(label, record);
     let (kind, sources): (_, Vec<Source<'_>>) = match layouts {
         Some(of) => (Kind::Ratio, of.ranked().map(of_layout).collect()),
         None => (Kind::Compare, titles.iter().zip(runs).map(source).collect()),

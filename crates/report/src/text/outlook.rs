@@ -64,6 +64,11 @@ fn knee_sentence(knee: &Knee) -> String {
         format!("{iops} IOPS at {} ({} outstanding)", clean(&peak.at), peak.outstanding)
     };
     let mut text = match knee.knee == knee.most {
+        _ if knee.is_unclear => format!(
+            "{curve}: highest measured {}; the intervals are too wide to tell the knee: measure \
+             longer",
+            at(&knee.most)
+        ),
         true if knee.is_last => {
             format!("{curve}: highest {}; more may give more", at(&knee.most))
         }
@@ -86,8 +91,16 @@ fn knee_sentence(knee: &Knee) -> String {
                 let p99 = format_duration_ns(*p99_ns as f64);
                 format!("; with a p99 of at most {bound} it is {}: {p99}", at(peak))
             }
+            None if under.unknown > 0 => {
+                format!("; no measured point is known to have a p99 of at most {bound}")
+            }
             None => format!("; no measured point has a p99 of at most {bound}"),
         };
+        match under.unknown {
+            0 => {}
+            1 => text += "; the p99 of one point is not known",
+            several => text += &format!("; the p99 of {several} points is not known"),
+        }
     }
     text + "."
 }

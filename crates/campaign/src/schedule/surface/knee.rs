@@ -21,6 +21,10 @@ pub(crate) struct KneeOf {
     pub(crate) is_first: bool,
     /// No measured point has more outstanding I/Os than the knee.
     pub(crate) is_last: bool,
+    /// The intervals are too wide to tell where the knee is.
+    pub(crate) is_unclear: bool,
+    /// Measured points whose p99 is not known.
+    pub(crate) unknown_p99: usize,
     /// Maximum under the bound; `None` if no measured point keeps it, or there is no bound.
     pub(crate) best_under: Option<usize>,
 }
@@ -41,7 +45,10 @@ impl Surface {
             let is_first = measured.iter().map(outstanding).min() == Some(outstanding(&knee));
             let is_last = measured.iter().map(outstanding).max() == Some(outstanding(&knee));
             let best_under = self.best_under(&measured, known);
-            Some(KneeOf { knee, most, is_first, is_last, best_under })
+            let is_unclear = is_unclear(&measured, known, knee, most);
+            let unknown_p99 = measured.iter().filter_map(|n| known[*n]);
+            let unknown_p99 = unknown_p99.filter(|known| known.p99.is_none()).count();
+            Some(KneeOf { knee, most, is_first, is_last, is_unclear, unknown_p99, best_under })
         };
         self.curves().into_iter().filter_map(knee).collect()
     }
@@ -113,6 +120,25 @@ impl Surface {
         };
         greatest(curve, rate)
     }
+}
+
+/// True if a point before the knee may be within 5 % of the maximum, or one behind it more than that
+/// above the knee, and the interval of their ratio is wider than 5 % to each side.
+fn is_unclear(
+    measured: &[usize],
+    known: &[Option<MeasuredPoint>],
+    knee: usize,
+    most: usize,
+) -> bool {
+    let may_be_either = |n: usize, than: usize| {
+        let (Some(one), Some(other)) = (known[n], known[than]) else { return false };
+        let (low, high) =
+            (one.iops.low() / other.iops.high(), one.iops.high() / other.iops.low().max(0.0));
+        low < AS_GOOD && high > AS_GOOD && high - low > 2.0 * (1.0 - AS_GOOD)
+    };
+    let at = measured.iter().position(|n| *n == knee).unwrap_or_default();
+    measured[..at].iter().any(|n| may_be_either(*n, most))
+        || measured[at + 1..].iter().any(|n| may_be_either(knee, *n))
 }
 
 /// First point with the greatest rate.

@@ -185,6 +185,28 @@ fn only_measured_points_are_called_the_fewest_or_the_last() {
 }
 
 #[test]
+fn intervals_that_hold_any_knee_name_none() {
+    // IOPS and half the interval at depths 1, 2, 4 and 8.
+    let unclear = |points_at: [(f64, f64); 4]| {
+        let surface = Surface::of(&points(&[1, 2, 4, 8], &[1]), PRECISION, Some(1_000_000));
+        let known = points_at.into_iter().enumerate().map(|(index, (value, half))| {
+            let iops = Estimate::confident(value, value - half, value + half, 0.95);
+            Some(MeasuredPoint { index, iops, p99: None, depth_ignored: false })
+        });
+        let knees = surface.knees(&known.collect::<Vec<_>>());
+        assert_eq!(knees[0].unknown_p99, 4);
+        knees[0].is_unclear
+    };
+    assert!(!unclear([(25.0, 1.0), (50.0, 1.0), (99.0, 2.0), (100.0, 2.0)]));
+    // It does not matter here which of two is within 5 %.
+    assert!(!unclear([(25.0, 1.0), (50.0, 1.0), (94.0, 2.0), (100.0, 2.0)]));
+    assert!(!unclear([(25.0, 9.0), (50.0, 9.0), (100.0, 2.0), (99.0, 2.0)]));
+    assert!(unclear([(25.0, 1.0), (50.0, 1.0), (80.0, 20.0), (100.0, 20.0)]));
+    assert!(unclear([(90.0, 40.0), (80.0, 20.0), (70.0, 20.0), (60.0, 20.0)]));
+    assert!(unclear([(25.0, 1.0), (50.0, 1.0), (60.0, 60.0), (100.0, 2.0)]));
+}
+
+#[test]
 fn a_depth_without_effect_has_no_knee() {
     let mut done = measure(line(), &sharp, 1, None);
     assert_eq!(done.surface.knees(&done.known).len(), 1);

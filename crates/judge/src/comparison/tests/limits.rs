@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::comparison::{Limit, LimitError, Outcome, rulings};
+use crate::comparison::{Limit, LimitError, Outcome, Subject, rulings};
 
 fn limit(text: &str) -> Limit {
     text.parse().unwrap()
@@ -37,6 +37,9 @@ fn errors_in_limits_suggest_a_correction() {
     let nothing = |text: &str| LimitError::NoChange(text.into(), "iops".into());
     for text in ["iops < 5%", "iops > -5%"] {
         assert_eq!(text.parse::<Limit>(), Err(nothing(text)));
+    }
+    for text in ["bw < -150%", "bw < -100%"] {
+        assert_eq!(text.parse::<Limit>(), Err(LimitError::Never(text.into())));
     }
 }
 
@@ -96,7 +99,7 @@ proptest! {
     fn printing_and_parsing_round_trip(
         at in 0usize..7, below: bool, percent in 0.0_f64..1e6,
     ) {
-        let percent = if below { -percent } else { percent };
+        let percent = if below { -percent / 1e4 } else { percent };
         let one = Limit { quantity: Quantity::ALL[at], percent, below };
         prop_assert_eq!(one.to_string().parse::<Limit>().unwrap(), one);
     }
@@ -114,4 +117,76 @@ fn without_interleaving_a_limit_is_broken_only_beyond_the_noise() {
     assert_eq!(outcome(&comparison, "iops < -5%", Some(1.0)), Outcome::Broken);
     assert_eq!(outcome(&comparison, "iops < -5%", Some(3.0)), Outcome::NotShown);
     assert_eq!(outcome(&comparison, "iops < -10%", None), Outcome::Kept);
+}
+
+/// Three runs with 4 KiB reads and, if they are given, with 8 KiB reads; 5 % of noise or less.
+fn with_two(turn: i64, sides: i64, iops: f64, larger: Option<f64>) -> Vec<RunRecord> {
+    let run = |nth: i64| {
+        let at = |of: Measurement| with(of, |of| of.started_ns = Some(sides * nth + turn));
+        let iops = iops * (1.0 + 0.01 * nth as f64);
+        let larger = larger.map(|of| with(job(of + nth as f64), |of| of.workload.bs = Some(8192)));
+        run([Some(at(job(iops))), larger.map(at)].into_iter().flatten())
+    };
+    (0..3).map(run).collect()
+}
+
+#[test]
+fn a_workload_that_the_candidate_lacks_is_not_passed() {
+    let ruled = |runs: &[Vec<RunRecord>]| {
+        let sides: Vec<Vec<&RunRecord>> = runs.iter().map(|runs| runs.iter().collect()).collect();
+        let comparison = compared_sides(&sides);
+        let rulings = rulings(&comparison, &[limit("bw < -5%")], None);
+        let status = comparison.exit_status(&rulings) as u8;
+        let short = |one: &crate::comparison::Ruling| (one.subject, one.side, one.outcome.clone());
+        (status, rulings.iter().map(short).collect::<Vec<_>>())
+    };
+    let lacks = |who: &str| Outcome::CannotTell(format!("the {who} lacks this workload"));
+    let (row, alone) = (Subject::Row, Subject::Alone);
+    let two = |a, b| ruled(&[with_two(0, 2, 1000.0, a), with_two(1, 2, 1001.0, b)]);
+    let kept = (row(0), 1, Outcome::Kept);
+    assert_eq!(two(Some(100.0), None), (4, vec![kept.clone(), (alone(0), 1, lacks("side"))]));
+    // A new workload is no regression.
+    assert_eq!(two(None, Some(100.0)), (0, vec![kept.clone()]));
+    let three = |larger: [Option<f64>; 3]| {
+        let sides = larger.into_iter().zip(0..);
+        ruled(&sides.map(|(of, turn)| with_two(turn, 3, 1000.0, of)).collect::<Vec<_>>())
+    };
+    let both_kept = [(row(0), 1, Outcome::Kept), (row(0), 2, Outcome::Kept)];
+    let of = |more: [(Subject, usize, Outcome); 2]| (4, [&both_kept[..], &more[..]].concat());
+    let (first, side) = (|n| (row(1), n, lacks("first side")), |of, n| (of, n, lacks("side")));
+    // Another side's regression is not one from the first side.
+    assert_eq!(three([None, Some(100.0), Some(50.0)]), of([first(1), first(2)]));
+    assert_eq!(three([Some(100.0), None, None]), of([side(alone(0), 1), side(alone(0), 2)]));
+    let one = three([Some(100.0), Some(100.1), None]);
+    assert_eq!(one, of([(row(1), 1, Outcome::Kept), side(row(1), 2)]));
+}
+
+#[test]
+fn nothing_at_all_breaks_a_limit_in_any_order() {
+    let in_turns = repeated(&[1000.0, 1001.0, 999.0], &[0.0; 3]);
+    assert_eq!(iops(&in_turns).reality, Reality::Real);
+    let after = |nth, side, _| nth + 3 * side;
+    let behind = repeated_at(&[1000.0, 1001.0, 999.0], &[0.0; 3], after);
+    assert_eq!(iops(&behind).reality, Reality::NotInTurns);
+    let once = repeated(&[1000.0], &[0.0]);
+    assert_eq!(iops(&once).reality, Reality::SpreadUnknown);
+    for comparison in [in_turns, behind, once] {
+        assert_eq!(outcome(&comparison, "iops < -99%", None), Outcome::Broken);
+        assert_eq!(outcome(&comparison, "bw > 5%", None), Outcome::Kept);
+    }
+    for (a, b) in [([1000.0, 1001.0, 999.0], [1000.0, 0.0, 1001.0]), ([0.0; 3], [1.0, 2.0, 3.0])] {
+        let found = outcome(&repeated(&a, &b), "iops < -5%", None);
+        assert_eq!(found, Outcome::CannotTell("0 on a side: no ratio".into()));
+    }
+}
+
+#[test]
+fn repetitions_of_both_sides_are_not_independent() {
+    let (a, b) = (with_two(0, 2, 1000.0, None), with_two(1, 2, 990.0, None));
+    let both = [&a[0], &a[1], &b[1], &b[2]];
+    let comparison = compared_sides(&[a.iter().collect(), both.to_vec()]);
+    let found = outcome(&comparison, "iops < -5%", None);
+    let why = "2 of 4 repetitions are the first side's as well";
+    assert_eq!(found, Outcome::CannotTell(why.into()));
+    assert_eq!((comparison.sides[1].same_as, comparison.sides[1].same_runs), (Some(0), 2));
 }

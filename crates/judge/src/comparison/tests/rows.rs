@@ -351,6 +351,13 @@ fn interleaving_is_derived_from_the_start_times() {
     assert_eq!(order(&[1, 4, 5], &[2, 3, 6]), Some(Order::Interleaved));
     assert_eq!(order(&[1, 2, 3], &[4, 5, 6]), Some(Order::OneAfterTheOther));
     assert_eq!(order(&[1, 5, 6], &[2, 3, 4]), Some(Order::OneAfterTheOther));
+    // Blocks that only straddle each other: A A B B B B A A, and A A B B A A B B.
+    assert_eq!(order(&[1, 2, 7, 8], &[3, 4, 5, 6]), Some(Order::OneAfterTheOther));
+    assert_eq!(order(&[1, 2, 5, 6], &[3, 4, 7, 8]), Some(Order::OneAfterTheOther));
+    // A lost run, two runs of B for one of A, and clocks that tell seconds only.
+    assert_eq!(order(&[1, 3, 6], &[2, 4, 5, 7]), Some(Order::Interleaved));
+    assert_eq!(order(&[1, 4, 7], &[2, 3, 5, 6, 8, 9]), Some(Order::Interleaved));
+    assert_eq!(order(&[1, 2, 3], &[1, 2, 3]), Some(Order::Interleaved));
     assert_eq!(order(&[1], &[2]), None);
     let side = |iops: [f64; 3]| iops.map(|iops| run([job(iops)]));
     let (a, b) = (side([1.0, 2.0, 3.0]), side([4.0, 5.0, 6.0]));

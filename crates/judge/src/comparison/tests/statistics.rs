@@ -79,6 +79,25 @@ fn drift_between_runs_is_never_called_a_difference_out_of_turn_and_hardly_ever_i
     }
 }
 
+/// Levels that differ from block to block by ten times the noise: half of these used to be called
+/// real.
+#[test]
+fn nested_blocks_are_not_in_turns() {
+    let mut probable = 0;
+    for seed in 0..100 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let levels = [0; 3].map(|_| 1000.0 * noisy(&mut random, 1.0).powi(10));
+        let mut side = |of: [usize; 6]| of.map(|block| noisy(&mut random, levels[block]));
+        let (a, b) = (side([0, 0, 0, 2, 2, 2]), side([1; 6]));
+        // A A A B B B B B B A A A
+        let hour = |nth, side, _| if side == 1 { 3 + nth } else { nth + 6 * (nth / 3) };
+        let found = iops(&repeated_at(&a, &b, hour)).reality;
+        assert_ne!(found, Reality::Real);
+        probable += usize::from(found == Reality::NotInTurns);
+    }
+    assert!(probable >= 25, "{probable} of 100");
+}
+
 #[test]
 fn quantities_are_corrected_for_together() {
     // The rate differs a little, the p99 not at all.

@@ -1,6 +1,6 @@
 //! Exports a comparison as OCP output: a step for each workload.
 
-use iodyno_judge::comparison::{Outcome, Quantity};
+use iodyno_judge::comparison::{Outcome, Quantity, Subject};
 use serde_json::json;
 
 use super::artifact::{
@@ -39,26 +39,41 @@ pub(super) fn ocp(of: Compared<'_>) -> serde_json::Result<String> {
                 lines.in_step(at_ns, StepArtifact::Measurement(figure))?;
             }
         }
-        for ruling in of.rulings.iter().filter(|ruling| ruling.row == index) {
-            let (word, sentence) = outcome_words(ruling);
-            let kind = match ruling.outcome {
-                Outcome::Broken => DiagnosisType::Fail,
-                Outcome::Kept => DiagnosisType::Pass,
-                Outcome::NotShown | Outcome::CannotTell(_) => DiagnosisType::Unknown,
-            };
-            let diagnosis = Diagnosis {
-                verdict: format!("limit-{word}"),
-                kind,
-                message: Some(format!("{}: {sentence}", of.label(ruling.side))),
-                hardware_info_id: None,
-            };
-            lines.in_step(at_ns, StepArtifact::Diagnosis(diagnosis))?;
-        }
+        diagnoses(&mut lines, of, Subject::Row(index))?;
         lines.end(at_ns, Status::Complete)?;
+    }
+    for (index, alone) in of.comparison.alone.iter().enumerate() {
+        let subject = Subject::Alone(index);
+        if of.rulings.iter().any(|ruling| ruling.subject == subject) {
+            lines.begin(at_ns, workload_title(&alone.point))?;
+            diagnoses(&mut lines, of, subject)?;
+            lines.end(at_ns, Status::Complete)?;
+        }
     }
     let (status, result) = run_result(of.status);
     lines.add(at_ns, Artifact::Run(RunArtifact::TestRunEnd(RunEnd { status, result })))?;
     Ok(lines.text)
+}
+
+/// Adds the outcomes of the limits of a workload.
+fn diagnoses(lines: &mut Lines, of: Compared<'_>, subject: Subject) -> serde_json::Result<()> {
+    let at_ns = of.at_ns;
+    for ruling in of.rulings.iter().filter(|ruling| ruling.subject == subject) {
+        let (word, sentence) = outcome_words(ruling);
+        let kind = match ruling.outcome {
+            Outcome::Broken => DiagnosisType::Fail,
+            Outcome::Kept => DiagnosisType::Pass,
+            Outcome::NotShown | Outcome::CannotTell(_) => DiagnosisType::Unknown,
+        };
+        let diagnosis = Diagnosis {
+            verdict: format!("limit-{word}"),
+            kind,
+            message: Some(format!("{}: {sentence}", of.label(ruling.side))),
+            hardware_info_id: None,
+        };
+        lines.in_step(at_ns, StepArtifact::Diagnosis(diagnosis))?;
+    }
+    Ok(())
 }
 
 /// Unit, and divisor of the value in it.

@@ -4,9 +4,10 @@ mod notes;
 mod screen;
 mod table;
 
-use iodyno_judge::comparison::{Comparison, Outcome, Point, Row, Ruling};
+use iodyno_judge::comparison::{Comparison, Outcome, Point, Row, Ruling, SideFacts, Subject};
 use iodyno_model::{Bytes, Direction, RunState};
 
+pub(crate) use notes::only_in;
 pub use screen::comparison_screen;
 pub(crate) use table::{Cells, cells};
 
@@ -67,7 +68,7 @@ fn hanging(lead: &str, indent: usize, ink: Ink, style: &Style) -> Hanging<'stati
 }
 
 /// Headings of the sides' columns: their labels, or letters if any is too long or repeated.
-fn names(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn names(comparison: &Comparison) -> Vec<String> {
     let labels: Vec<String> = comparison.sides.iter().map(|side| clean(&side.label)).collect();
     let fits = |label: &String| {
         (1..=LONGEST_HEADING).contains(&display_width(label))
@@ -111,15 +112,28 @@ fn sides(comparison: &Comparison, names: &[String], style: &Style) -> String {
             let failed = counted(side.failed, "measurement");
             items.push(format!("{failed} failed or interrupted"));
         }
+        items.extend(failed_ios(side));
         if side.runs.iter().any(|run| run.state != RunState::Done) {
             items.push("incomplete".into());
         }
         if let Some(other) = side.same_as {
-            items.push(format!("the same run as {}", names[other]));
+            let other = &names[other];
+            items.push(match side.same_runs == side.runs.len() {
+                true => format!(
+                    "the same {} as {other}",
+                    if side.runs.len() == 1 { "run" } else { "runs" }
+                ),
+                false => format!("{} {other}'s as well", counted(side.same_runs, "run")),
+            });
         }
         out.push_str(&hanging(name, width + 2, Ink::Plain, style).lines(&items));
     }
     out
+}
+
+/// Returns `3 I/Os failed`, if any.
+pub(crate) fn failed_ios(side: &SideFacts) -> Option<String> {
+    (side.failed_ios > 0).then(|| format!("{} failed", counted(side.failed_ios as usize, "I/O")))
 }
 
 /// True if fio's `rw` has several directions, by any of its names: a document has it as written.
@@ -180,6 +194,14 @@ pub fn row_title(row: &Row) -> String {
     match row.unlike.as_ref().map(workload_title) {
         Some(second) if second != first => format!("{first} against {second}"),
         _ => first,
+    }
+}
+
+/// Title of the workload that a limit applies to.
+pub(crate) fn subject_title(comparison: &Comparison, subject: Subject) -> String {
+    match subject {
+        Subject::Row(row) => row_title(&comparison.rows[row]),
+        Subject::Alone(alone) => workload_title(&comparison.alone[alone].point),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use iodyno_judge::comparison::{
-    Cell, Comparison, Difference, Order, Outcome, REPETITIONS, Reality, Row, Ruling,
+    Cell, Comparison, Difference, Order, Outcome, REPETITIONS, Reality, Row, Ruling, Subject,
 };
-use iodyno_model::Reason;
+use iodyno_model::{Reason, distinct};
 
 use super::table::{percent, shown};
-use super::{Style, hanging, row_title, workload_title};
+use super::{Style, hanging, subject_title, workload_title};
 use crate::text::host::counted;
 use crate::text::ink::Ink;
 use crate::text::words::{clean, cut, display_width};
@@ -50,11 +50,15 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
             out.push_str(&say(Ink::Dim, text));
         }
     }
-    let figures = comparison.rows.iter().flat_map(|row| &row.figures);
-    let mut why_not: Vec<&String> = figures.filter_map(|one| one.why_not.as_ref()).collect();
-    why_not.dedup();
-    out.extend(why_not.iter().map(|why| say(Ink::Dim, format!("Not compared: {why}."))));
+    out.extend(not_compared(comparison).into_iter().map(|text| say(Ink::Dim, text)));
     out
+}
+
+/// Why figures are not compared.
+pub(super) fn not_compared(comparison: &Comparison) -> Vec<String> {
+    let figures = comparison.rows.iter().flat_map(|row| &row.figures);
+    let why_not = distinct(figures.filter_map(|one| one.why_not.as_ref()));
+    why_not.into_iter().map(|why| format!("Not compared: {why}.")).collect()
 }
 
 /// Explains how runs in rounds are compared.
@@ -232,21 +236,21 @@ pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style
         let what: Vec<String> = one.what.iter().map(|what| clean(what)).collect();
         plain(format!("Unknown for {}: {}.", names[one.side], what.join(", ")));
     }
-    for (side, name) in names.iter().enumerate() {
+    only_in(comparison, names).into_iter().for_each(&mut plain);
+    out
+}
+
+/// Workloads of one side only, a sentence for each side.
+pub(crate) fn only_in(comparison: &Comparison, names: &[String]) -> Vec<String> {
+    let of_side = |(side, name): (usize, &String)| {
         let alone = comparison.alone.iter().filter(|alone| alone.side == side);
         let titles: Vec<String> = alone.map(|alone| workload_title(&alone.point)).collect();
-        match titles.as_slice() {
-            [] => {}
-            [first, rest @ ..] => {
-                let more = match rest.len() {
-                    0 => String::new(),
-                    more => format!("; and {more} more"),
-                };
-                plain(format!("Only in {name}: {first}{more}."));
-            }
-        }
-    }
-    out
+        let (first, rest) = titles.split_first()?;
+        let more =
+            if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
+        Some(format!("Only in {name}: {first}{more}."))
+    };
+    names.iter().enumerate().filter_map(of_side).collect()
 }
 
 /// Broken and unjudged limits: a paragraph per limit and side, or per reason.
@@ -258,9 +262,12 @@ pub(super) fn limits(
 ) -> String {
     let mut texts: Vec<(&str, Ink, String, Vec<String>)> = Vec::new();
     for ruling in rulings {
-        let row = &comparison.rows[ruling.row];
-        let title = row_title(row);
-        let figure = row.figures.iter().find(|one| one.quantity == ruling.limit.quantity);
+        let title = subject_title(comparison, ruling.subject);
+        let figures = match ruling.subject {
+            Subject::Row(row) => comparison.rows[row].figures.as_slice(),
+            Subject::Alone(_) => &[],
+        };
+        let figure = figures.iter().find(|one| one.quantity == ruling.limit.quantity);
         let by = figure.and_then(|figure| figure.differences[ruling.side].as_ref());
         let by = by.map(percent).unwrap_or_default();
         let (label, ink, what, subject) = match &ruling.outcome {

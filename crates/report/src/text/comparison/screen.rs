@@ -1,7 +1,7 @@
 //! Summary of a comparison: the verdict and the figures that differ.
 
 use iodyno_judge::comparison::{
-    Comparison, Difference, Figure, Outcome, REPETITIONS, Reality, Row, Ruling,
+    Comparison, Difference, Figure, Outcome, REPETITIONS, Reality, Row, Ruling, Subject,
 };
 use iodyno_model::distinct;
 
@@ -28,25 +28,33 @@ pub fn comparison_screen(
     let names = names(comparison);
     let is_ruled = |n: usize, figure: &Figure| {
         rulings.iter().any(|one| {
-            one.row == n && one.limit.quantity == figure.quantity && one.outcome != Outcome::Kept
+            one.subject == Subject::Row(n)
+                && one.limit.quantity == figure.quantity
+                && one.outcome != Outcome::Kept
         })
     };
     let brief_row = |(n, row): (usize, &Row)| {
         let mut row = row.clone();
-        row.figures.retain(|figure| differs(figure) || is_ruled(n, figure));
+        row.figures
+            .retain(|figure| differs(figure) || is_ruled(n, figure) || without_ratio(figure));
         let is_any = shown(&row).next().is_some();
         is_any.then_some(row)
     };
     let rows = comparison.rows.iter().enumerate().filter_map(brief_row).collect();
     let brief = Comparison { rows, ..comparison.clone() };
-    let count = |of: &Comparison| of.rows.iter().flat_map(shown).count();
+    // Figures that only one side knows are not compared.
+    let is_compared = |figure: &&Figure| figure.differences.iter().any(Option::is_some);
+    let count = |of: &Comparison| of.rows.iter().flat_map(shown).filter(is_compared).count();
     let (all, differing) = (count(comparison), count(&brief));
     let mut sections = vec![
         verdict(comparison, (differing, all), rulings, exit_status, style),
         sides(comparison, &names, style),
         notes::limits(comparison, &names, rulings, style),
     ];
-    let mut table = if differing > 0 { table(&brief, &names, style) } else { String::new() };
+    let mut table = match brief.rows.is_empty() {
+        true => String::new(),
+        false => table(&brief, &names, style),
+    };
     let mut end: Vec<String> = Vec::new();
     if table.contains('*') {
         end.push("* with caveats".into());
@@ -58,6 +66,7 @@ pub fn comparison_screen(
             why_hidden(comparison)
         ));
     }
+    end.extend(notes::not_compared(&brief));
     table.push_str(&hanging("", 0, Ink::Dim, style).lines(&end));
     sections.push(table);
     sections.push(conditions(comparison, style));
@@ -81,6 +90,11 @@ fn differs(figure: &Figure) -> bool {
         Reality::SpreadUnknown => (one.ratio.value - 1.0).abs() >= LARGE,
         Reality::NotShown | Reality::WithinRounding => false,
     })
+}
+
+/// True if both sides have a rate, but no ratio.
+fn without_ratio(figure: &Figure) -> bool {
+    figure.quantity.more_is_better() && figure.why_not.is_some()
 }
 
 /// Reason why the other figures are not shown.
@@ -121,6 +135,11 @@ fn verdict(
             let large = format!("{of} differ by {:.0} % or more", LARGE * 100.0);
             ("UNJUDGED", Ink::Open, format!("{large}; the run-to-run spread is unknown"))
         }
+        _ if all == 0 || comparison.rows.iter().flat_map(shown).any(without_ratio) => (
+            "UNJUDGED",
+            Ink::Open,
+            format!("{} compared, others have no ratio", counted(all, "figure")),
+        ),
         _ => (
             "SAME",
             Ink::Good,
