@@ -7,7 +7,7 @@ use iodyno_job::{Job, Pattern, Region, Room, Stream};
 use super::*;
 use crate::buffers::Buffers;
 use crate::engines::{
-    IoUnit, Libaio, Mmap, Opened, Psync, Pvsync2, Setup, SetupError, Sync, Uring,
+    IoUnit, Libaio, Mmap, Opened, Posixaio, Psync, Pvsync2, Setup, SetupError, Sync, Uring,
 };
 use crate::pace::Pacer;
 use crate::requests::Requests;
@@ -61,7 +61,7 @@ fn io_loop<'a, E: Engine>(
     let issuer = issuer(job, depth);
     let mut io_loop =
         IoLoop::new(engine, issuer, SlotTable::new(depth), bounds, [tally; 5], control);
-    io_loop.policy.continue_on = job.errors.continue_on();
+    io_loop.policy.errors = job.errors.clone();
     io_loop
 }
 
@@ -253,7 +253,7 @@ fn counts_reads_that_fail<E: Engine>() {
     let file = NumberedFile::new(BLOCKS - 100);
     let mut job = reads(Pattern::Read, 16);
     for goes_on in [true, false] {
-        job.errors.continue_on_error.read = goes_on;
+        (job.errors.continue_on_error.read, job.errors.gives_up) = (goes_on, false);
         let both = <(JobControl, Tally)>::default();
         let opened = E::open(Setup::read_only(vec![file.open()], 16, LENGTH)).unwrap();
         let depth = opened.depth;
@@ -281,14 +281,101 @@ fn failed_reads_are_counted_and_stop_only_as_configured() {
 
 #[test]
 fn a_lack_of_space_ends_a_job_that_goes_on() {
-    let continue_on = ContinueOn { read: true, write: true, verify: true };
-    let policy = ErrorPolicy { continue_on, ..ErrorPolicy::default() };
+    let policy = ErrorPolicy { errors: Job::direct().errors, ..ErrorPolicy::default() };
     let io = InFlight { operation: Operation::Write, length: LENGTH, ..InFlight::default() };
     let (control, tally) = <(JobControl, Tally)>::default();
     let ending = |errno: i32| handle_failure(&policy, &control, &tally, &io, -i64::from(errno));
     assert_eq!(ending(libc::EIO), None);
     let failure = IoFailure::new(&io, -i64::from(libc::ENOSPC));
     assert_eq!(ending(libc::ENOSPC), Some(Ending::Failed(failure)));
+}
+
+#[test]
+fn ignored_errors_are_counted() {
+    let mut job = Job::default();
+    job.errors.ignore_error.write = vec![libc::ENOSPC];
+    let policy = ErrorPolicy { errors: job.errors, ..ErrorPolicy::default() };
+    let io = InFlight { operation: Operation::Write, length: LENGTH, ..InFlight::default() };
+    let (control, tally) = <(JobControl, Tally)>::default();
+    let ending = |errno: i32| handle_failure(&policy, &control, &tally, &io, -i64::from(errno));
+    assert_eq!(ending(libc::ENOSPC), None);
+    assert_eq!((counted(&tally).errors, control.errors()[0].errno), (1, libc::ENOSPC));
+    assert!(matches!(ending(libc::EIO), Some(Ending::Failed(_))), "it is not in the list");
+}
+
+/// Has only the first half of some blocks read, and checks each of them once its rest was, too.
+struct Halved<'a, E> {
+    engine: E,
+    control: &'a JobControl,
+    rests: BTreeMap<u16, u64>,
+    checked: u64,
+}
+
+impl<E: Engine> Engine for Halved<'_, E> {
+    const NAME: &'static str = E::NAME;
+
+    fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
+        unreachable!("it is made around another")
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        self.engine.buffers()
+    }
+
+    fn queue(&mut self, batch: impl Iterator<Item = IoUnit> + Clone) {
+        let is_halved = |unit: &IoUnit| (unit.offset / BLOCK).is_multiple_of(5);
+        let part =
+            |unit| if is_halved(&unit) { IoUnit { length: LENGTH / 2, ..unit } } else { unit };
+        self.engine.queue(batch.map(part));
+    }
+
+    fn queue_rest(&mut self, unit: IoUnit, done: u32) {
+        assert_eq!((unit.length, done), (LENGTH, LENGTH / 2));
+        self.rests.insert(unit.slot, unit.offset);
+        self.engine.queue_rest(unit, done);
+    }
+
+    fn enter(&mut self, wait: u32) -> io::Result<()> {
+        self.engine.enter(wait)
+    }
+
+    fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        let all: Vec<_> = self.engine.completions().collect();
+        for Completion { slot, .. } in &all {
+            let Some(offset) = self.rests.remove(slot) else { continue };
+            let data = self.engine.buffers().slot(*slot, LENGTH);
+            let number = u64::from_le_bytes(data[..8].try_into().unwrap());
+            assert_eq!(number * BLOCK, offset, "the first part stays");
+            assert!(data[8..].iter().all(|byte| *byte == !number as u8));
+            self.checked += 1;
+        }
+        if self.checked >= BLOCKS / 5 {
+            self.control.stop_issuing();
+        }
+        all.into_iter()
+    }
+}
+
+fn finishes_short_ios<E: Engine>() {
+    let file = NumberedFile::new(BLOCKS);
+    let both = <(JobControl, Tally)>::default();
+    let cached = std::fs::File::open(&file.path).unwrap();
+    let opened = E::open(Setup::read_only(vec![cached.into()], 4, LENGTH)).unwrap();
+    let (engine, depth) = (opened.engine, opened.depth);
+    let halved = Halved { engine, control: &both.0, rests: BTreeMap::new(), checked: 0 };
+    let mut io_loop = io_loop(halved, &reads(Pattern::Read, depth), depth, &both);
+    assert_eq!(io_loop.run().unwrap(), Ending::Done, "{}", E::NAME);
+    assert_eq!((io_loop.slots.count(), io_loop.engine.rests.len()), (0, 0), "{}", E::NAME);
+    let counts = counted(&both.1);
+    assert_eq!((counts.errors, counts.short), (0, io_loop.engine.checked), "{}", E::NAME);
+    assert_eq!(counts.bytes, counts.latency.count() * BLOCK, "{}", E::NAME);
+    assert!(counts.latency.count() >= BLOCKS - 4, "{}", E::NAME);
+}
+
+#[test]
+fn the_rest_of_a_short_io_is_done() {
+    each_engine!(finishes_short_ios());
+    finishes_short_ios::<Posixaio>();
 }
 
 fn writes_nothing_outside<E: Engine>(depth: u16, rate: Option<u64>) {
@@ -373,18 +460,15 @@ fn a_lost_device_ends_the_job() {
 }
 
 #[test]
-fn a_full_device_ends_a_fill_with_its_last_short_write() {
+fn a_full_device_ends_a_fill() {
     let (control, tally) = <(JobControl, Tally)>::default();
     let write = InFlight { length: LENGTH, operation: Operation::Write, ..InFlight::default() };
-    for (fills_device, result, ends) in [
-        (true, 512, Some(Ending::Done)),
-        (true, -i64::from(libc::ENOSPC), Some(Ending::Done)),
-        (false, 512, None),
-    ] {
+    let full = -i64::from(libc::ENOSPC);
+    let failed = Ending::Failed(IoFailure::new(&write, full));
+    for (fills_device, ends) in [(true, Ending::Done), (false, failed)] {
         let policy = ErrorPolicy { fills_device, ..ErrorPolicy::default() };
-        let ending = handle_failure(&policy, &control, &tally, &write, result);
-        assert!(ends.is_none() || ending == ends, "{fills_device} {result}: {ending:?}");
-        assert!(ends.is_some() || matches!(ending, Some(Ending::Failed(_))), "{ending:?}");
+        let ending = handle_failure(&policy, &control, &tally, &write, full);
+        assert_eq!(ending, Some(ends), "{fills_device}");
     }
 }
 

@@ -162,11 +162,6 @@ impl Ledger {
         }
     }
 
-    /// Start of the first block, bytes.
-    pub(crate) const fn start(&self) -> u64 {
-        self.start
-    }
-
     /// Blocks that were not recorded for lack of memory, and so are not verified.
     pub(crate) const fn untracked(&self) -> u64 {
         self.untracked

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iodyno_job::{Region, Room};
+use iodyno_job::{Region, Request, Room};
 
 use super::*;
 use crate::buffers::Buffers;
