@@ -313,8 +313,6 @@
     return Math.min(4800, around + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
   }
 
-  const ticks = (room) => Math.max(1, Math.min(5, Math.floor(room)));
-
   // Lays out a picture of `width` by `height`; `ends` are the names at the ends of lines,
   // in place of a legend.
   function place(option, width, height, ends) {
@@ -381,9 +379,10 @@
         width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].name ? option.xAxis[n].nameGap || 24 : 8)),
         outerBoundsMode: "none",
       });
-      // As many ticks as there is room for their labels.
-      option.xAxis[n].splitNumber = ticks(option.grid[n].width / 45);
-      option.yAxis[n].splitNumber = ticks(option.grid[n].height / 28);
+      // As many ticks as there is room for their labels; fewer powers would stretch a logarithmic axis.
+      for (const [axis, room] of [[option.xAxis[n], option.grid[n].width / 45], [option.yAxis[n], option.grid[n].height / 28]]) {
+        if (axis.type === "value") axis.splitNumber = Math.max(1, Math.min(5, Math.floor(room)));
+      }
       if (lying) {
         // A name gets as many lines as fit in its row; the rest is left out.
         const axis = option.yAxis[n];

@@ -6,12 +6,10 @@ mod common;
 
 use common::{figure, in_rounds, measurement, over_time, result, run};
 use iodyno_figure::{
-    Content, Figure, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request,
-    Scale, Source, Track, suggested,
+    Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
+    Source, Track, suggested,
 };
-use iodyno_model::{
-    Direction, Estimate, Knee, Measurement, Peak, Predictions, RunRecord, Spread, StatedLatencies,
-};
+use iodyno_model::{Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies};
 use proptest::prelude::*;
 
 fn request(kind: Kind) -> Request {
@@ -207,46 +205,6 @@ fn block_sizes_make_the_axis_and_other_options_the_series() {
         [("rw=randread", expected(4e9)), ("rw=randwrite", expected(2e9))]
     );
     assert!(drawn.subtitle.contains("iodepth=8") && drawn.subtitle.contains("on nvme0n1"));
-}
-
-#[test]
-fn the_knee_is_marked_in_all_three_panels() {
-    let depths = [1u32, 2, 4, 8, 16, 32, 64];
-    let rate = |depth: u32| (f64::from(depth) * 1e5).min(8e5);
-    let record =
-        run(depths.map(|depth| measurement("randread", 4096, depth, 1, rate(depth))).into());
-    let at =
-        |depth: u32| Peak { at: format!("iodepth={depth}"), outstanding: depth, iops: rate(depth) };
-    let mut knee = Knee {
-        curve: String::new(),
-        target: "nvme0n1".into(),
-        knee: at(8),
-        most: at(16),
-        is_first: false,
-        is_last: false,
-        is_unclear: false,
-        measurement: 3,
-        under: None,
-    };
-    let drawn = |knee: &Knee| {
-        let outlook = Predictions { knees: vec![knee.clone()], ..Predictions::default() };
-        let source = Source { outlook: Some(&outlook), ..Source::new("run", &record) };
-        iodyno_figure::figure(&request(Kind::Depth), &[source]).unwrap()
-    };
-    let marked = drawn(&knee);
-    assert_eq!(marked.panels.len(), 3);
-    let is_knee = |form| form == Form::Highlight;
-    assert_eq!(lines(&marked.panels[0], is_knee)[0].1, [(8.0, 8e5)]);
-    assert_eq!(lines(&marked.panels[1], is_knee)[0].1[0].0, 8.0);
-    assert_eq!(lines(&marked.panels[2], is_knee)[0].1[0].0, 8e5);
-    let tells = |of: &Figure| of.notes.iter().any(|note| note.contains("Knee: the fewest"));
-    assert!(tells(&marked));
-    // The outlook names none.
-    knee.is_unclear = true;
-    assert!(!tells(&drawn(&knee)));
-    (knee.is_unclear, knee.is_last, knee.most) = (false, true, at(8));
-    assert!(!tells(&drawn(&knee)));
-    assert!(!tells(&figure(&request(Kind::Depth), &record).unwrap()));
 }
 
 #[test]

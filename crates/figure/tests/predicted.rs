@@ -9,7 +9,9 @@ use iodyno_figure::{
     Content, Figure, Form, Kind, Metric, Point, Request, Source, figures_of_run, option, suggested,
     svg,
 };
-use iodyno_model::{Direction, Estimate, Measurement, Prediction, Predictions, RunRecord};
+use iodyno_model::{
+    Direction, Estimate, Knee, Measurement, Peak, Prediction, Predictions, RunRecord,
+};
 use resvg::usvg::roxmltree::Document;
 
 const ALL: [Kind; 5] = [Kind::Blocksize, Kind::Depth, Kind::Grid, Kind::Grid3d, Kind::Compare];
@@ -202,4 +204,48 @@ fn error_bars_stay_within_their_axes() {
         // Thousands are separated by a thin space from ten thousand on.
         assert!(ticks.iter().any(|tick| tick == "1000"), "{kind:?}: {ticks:?}");
     }
+}
+
+#[test]
+fn the_knee_is_marked_in_all_three_panels() {
+    let depths = [1u32, 2, 4, 8, 16, 32, 64];
+    let rate = |depth: u32| (f64::from(depth) * 1e5).min(8e5);
+    let record =
+        run(depths.map(|depth| measurement("randread", 4096, depth, 1, rate(depth))).into());
+    let at =
+        |depth: u32| Peak { at: format!("iodepth={depth}"), outstanding: depth, iops: rate(depth) };
+    let mut knee = Knee {
+        curve: String::new(),
+        target: "nvme0n1".into(),
+        knee: at(8),
+        most: at(16),
+        is_first: false,
+        is_last: false,
+        is_unclear: false,
+        measurement: 3,
+        under: None,
+    };
+    let drawn = |knee: &Knee| {
+        let outlook = Predictions { knees: vec![knee.clone()], ..Predictions::default() };
+        let source = Source { outlook: Some(&outlook), ..Source::new("run", &record) };
+        iodyno_figure::figure(&Request::new(Kind::Depth), &[source]).unwrap()
+    };
+    let marked = drawn(&knee);
+    assert_eq!(marked.panels.len(), 3);
+    let knee_at = |panel: usize| {
+        let mut all = marked.panels[panel].series().iter();
+        let point = all.find(|one| one.form == Form::Highlight).unwrap().points[0].clone();
+        (point.x, point.y)
+    };
+    assert_eq!(knee_at(0), (8.0, 8e5));
+    assert_eq!(knee_at(1).0, 8.0);
+    assert_eq!(knee_at(2).0, 8e5);
+    let tells = |of: &Figure| of.notes.iter().any(|note| note.contains("Knee: the fewest"));
+    assert!(tells(&marked));
+    // The outlook names none.
+    knee.is_unclear = true;
+    assert!(!tells(&drawn(&knee)));
+    (knee.is_unclear, knee.is_last, knee.most) = (false, true, at(8));
+    assert!(!tells(&drawn(&knee)));
+    assert!(!tells(&figure(&Request::new(Kind::Depth), &record).unwrap()));
 }

@@ -214,6 +214,21 @@ fn narrow_panels_have_even_ticks_from_zero() {
 }
 
 #[test]
+fn low_panels_keep_the_range_of_a_logarithmic_axis() {
+    let mut slow = of_seconds(&[4000; 9]);
+    let series = &mut slow.total[0].series;
+    let windows: Vec<Window> = series.windows().to_vec();
+    *series = RateSeries::default();
+    for (n, window) in windows.into_iter().enumerate() {
+        series
+            .push(Window { latency_sum_ns: window.latency_sum_ns * (1 + 9 * n) as f64, ..window });
+    }
+    let drawn = figure(&asked(Kind::Time, Metric::Mean), &run(vec![slow])).unwrap();
+    let texts = texts(&drawn, (700, 190));
+    assert!(texts.iter().any(|text| text == "100\u{2009}µs"), "{texts:?}");
+}
+
+#[test]
 fn names_are_tied_to_lines_in_grey() {
     let mut early = over_time(measurement("randread", 4096, 1, 1, 1e3), 9);
     early.name = "early".into();
