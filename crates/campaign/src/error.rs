@@ -1,6 +1,7 @@
 //! Errors of a campaign.
 
 use iodyno_job::script::Script;
+use iodyno_model::own_command;
 use iodyno_store::StoreError;
 use iodyno_target::TargetError;
 use thiserror::Error;
@@ -102,7 +103,7 @@ impl CampaignError {
         match self {
             Self::Target(error) => error.next_step(),
             Self::DirectoryAsFile(name) => format!("directory={name} makes the job's files in it"),
-            Self::Standing { run_id, .. } => format!("iodyno clean-up {run_id}"),
+            Self::Standing { run_id, .. } => own_command(&format!("clean-up {run_id}")),
             _ => String::new(),
         }
     }

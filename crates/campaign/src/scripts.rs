@@ -61,7 +61,10 @@ pub(crate) fn run_on(
     targets: &mut Targets,
 ) -> Result<(), CampaignError> {
     let names = targets.prepared.iter().map(|target| target.name.clone());
-    add_missing(&mut execution.record.run.targets, names);
+    let run = &mut execution.record.run;
+    add_missing(&mut run.targets, names);
+    // A run in progress, or killed, is listed with its targets.
+    execution.tools.store.update_run(run)?;
     execution.sample(targets, targets.read_by(&jobs.script));
     let mut schedule = jobs.schedule();
     execution.carry_out(&mut *schedule, targets).map_err(|error| error.placed(&jobs.script))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use iodyno_host::Live;
-use iodyno_model::shell_word;
+use iodyno_model::{own_command, shell_word};
 use iodyno_store::{
     JournalEntry, Pending, SettingChange, Store, StoreError, WriteCacheChange, boot_id,
 };
@@ -95,10 +95,10 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
 fn left_to_others(pending: &Pending) -> Option<Outcome> {
     let run_id = &pending.run_id;
     if let Some(host) = pending.elsewhere.clone() {
-        let by_hand = format!("iodyno clean-up {run_id} --here");
+        let by_hand = own_command(&format!("clean-up {run_id} --here"));
         return Some(Outcome::Elsewhere { host, by_hand });
     }
-    let by_hand = format!("iodyno clean-up {run_id} --ended");
+    let by_hand = own_command(&format!("clean-up {run_id} --ended"));
     pending.may_be_running.then_some(Outcome::MayBeRunning { by_hand })
 }
 

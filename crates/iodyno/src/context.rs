@@ -60,6 +60,14 @@ pub(crate) use bail_usage;
 
 impl Context {
     pub(crate) fn new(global: &Global) -> Self {
+        let default = iodyno_store::default_path();
+        let volatile_path = iodyno_store::volatile_path();
+        // `accept` names the store to its steps.
+        let is_usual = |path: &&PathBuf| **path == default || Some(*path) == volatile_path.as_ref();
+        let store = global.store.as_ref().filter(|path| !is_usual(path));
+        let by_sudo =
+            rustix::process::geteuid().is_root() && std::env::var_os("SUDO_UID").is_some();
+        iodyno_model::set_called(by_sudo, store.map(PathBuf::as_path));
         Self {
             json: global.json,
             quiet: global.quiet,
@@ -69,12 +77,8 @@ impl Context {
             verdict_first: global.as_step,
             is_step: global.as_step,
             unreadable: AtomicBool::new(false),
-            store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
-            volatile_path: if global.store.is_some() {
-                None
-            } else {
-                iodyno_store::volatile_path()
-            },
+            volatile_path: volatile_path.filter(|_| global.store.is_none()),
+            store: global.store.clone().unwrap_or(default),
             sysroot: global.sysroot.clone(),
         }
     }

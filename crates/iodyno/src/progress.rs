@@ -11,7 +11,7 @@ use crate::arguments::LiveView;
 use crate::context::Context;
 use crate::grid::Grid;
 use crate::live::{Activity, Live, TerminalCaps, done_line};
-use crate::screen::Terminal;
+use crate::screen::{self, Terminal};
 use crate::terminal;
 
 /// Shorter work is over before a full screen could be read, ns.
@@ -50,7 +50,7 @@ impl Display {
         // A program that reads our output may use the screen itself (less(1)).
         let is_alone = !terminal::is_stream() && (now || terminal::is_terminal());
         let terminal = Terminal::of_errors().filter(|_| !context.quiet);
-        let has_line = terminal.is_some() && asked != Some(LiveView::Off);
+        let has_line = terminal.is_some() && asked != Some(LiveView::Off) && !screen::is_dumb();
         let may_be_full = matches!(asked, None | Some(LiveView::Full)) && is_alone && has_line;
         let terminal = terminal.filter(|terminal| may_be_full && terminal.fits());
         let full = terminal.map(|terminal| FullView {

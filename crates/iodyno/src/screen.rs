@@ -70,10 +70,9 @@ impl Terminal {
     /// changed its modes would be stopped (SIGTTOU).
     pub(crate) fn fits(&self) -> bool {
         let size = self.size();
-        let is_dumb = |term: String| term.is_empty() || term == "dumb";
         size.width >= MIN_SIZE.width
             && size.height >= MIN_SIZE.height
-            && !std::env::var("TERM").map_or(true, is_dumb)
+            && !is_dumb()
             && self.is_foreground()
     }
 
@@ -112,6 +111,11 @@ impl Terminal {
             let _ = tcsetattr(&self.file, OptionalActions::Flush, &self.modes);
         }
     }
+}
+
+/// True if the terminal is not known to understand control sequences.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var("TERM").map_or(true, |term| term.is_empty() || term == "dumb")
 }
 
 /// The lock is never held during terminal reads or writes, which may block.

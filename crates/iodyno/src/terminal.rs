@@ -9,7 +9,7 @@ use iodyno_campaign::CampaignError;
 use iodyno_fio::read::Problem;
 use iodyno_model::{Bytes, Drive, Fact, Host};
 use iodyno_report::text::{self, Style};
-use iodyno_target::{TargetError, as_root};
+use iodyno_target::{TargetError, permission_step};
 
 use crate::arguments::{Table, When};
 use crate::context::Context;
@@ -180,7 +180,7 @@ pub(crate) fn advise_root(context: &Context, host: &Host) {
         matches!(drive.health, Fact::NeedsRoot) || matches!(drive.identify, Fact::NeedsRoot)
     };
     if !context.quiet && !context.is_captured() && host.drives.iter().any(hidden) {
-        note(&format!("Reading drive health requires root: {}", as_root()));
+        note(&format!("Reading drive health requires root: {}", permission_step()));
     }
 }
 
@@ -221,7 +221,11 @@ fn has_color(context: &Context, is_terminal: bool) -> bool {
     match context.color {
         When::Always => true,
         When::Never => false,
-        When::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        When::Auto => {
+            is_terminal
+                && !screen::is_dumb()
+                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        }
     }
 }
 

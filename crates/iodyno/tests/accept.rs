@@ -90,7 +90,7 @@ fn steps_become_one_document_in_the_store_a_file_and_a_directory() {
         .envs([("SLURM_PROCID", "2"), ("SLURM_NTASKS", "3"), ("SLURMD_NODENAME", "rack7/n2")])
         .output()
         .unwrap();
-    status(&output, 0);
+    says(&output, 0, "--start-at was ");
     let names = world.files("shared");
     assert_eq!(names.len(), 1, "{names:?}");
     assert!(names[0].starts_with("rack7_n2.") && names[0].ends_with(".json"), "{names:?}");

@@ -267,14 +267,14 @@ fn the_dry_run_of_a_device_looks_at_the_device() {
         ("/nope", "no such device"),
         ("nope", "no such device"),
         (file, "no block device"),
-        ("", "TARGET: a whole device"),
+        ("", "name a whole device"),
     ] {
         for more in [&["--dry-run"][..], &[]] {
             let arguments = [&["fit", "ceph-osd", target][..], more].concat();
             says(&world.run(&arguments), 2, why);
         }
     }
-    says(&world.run(&["fit", "etcd", ""]), 2, "TARGET: the directory");
+    says(&world.run(&["fit", "etcd", ""]), 2, "name the directory");
 }
 
 #[test]

@@ -55,6 +55,7 @@ mod security;
 mod shells;
 mod stack;
 mod stream;
+mod suggestions;
 mod sweep;
 mod traces;
 mod unprivileged;

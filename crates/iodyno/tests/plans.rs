@@ -157,7 +157,7 @@ fn targets_together_are_one_measurement_with_parts() {
         assert_eq!(parts.iter().map(ios).sum::<u64>(), ios(of));
     }
     // All points are measured: there is nothing to resume.
-    says(&world.run(&["resume"]), 0, "all 2 points are done");
+    says(&world.run(&["resume", "last"]), 0, "all 2 points are done");
     let apart = printed(&world.run(&[&on[..], &["--json"]].concat()));
     assert_eq!(apart["measurements"].as_array().unwrap().len(), 4);
 }
@@ -286,7 +286,7 @@ fn a_preparation_is_no_point_and_no_result() {
     std::fs::write(world.path("mine.toml"), plan).unwrap();
     let sweep = ["sweep", "mine.toml", "--target", &disk.device, "--max-time", "100ms"];
     let said = text(&disk.allowed(&sweep, &[]).stdout);
-    assert!(said.contains("2 points on loop") && said.contains(" at iodepth="), "{said}");
+    assert!(said.contains("2 points on loop"), "{said}");
     assert!(!said.contains("at discard"), "{said}");
     let compared = text(&world.run(&["compare", "-v", "last", "last"]).stdout);
     assert!(compared.contains("randread 4 KiB") && !compared.contains("trim"), "{compared}");
@@ -300,5 +300,5 @@ fn the_catalogue_of_keys_is_a_plan() {
     std::fs::write(world.path("mine.toml"), plan.unwrap().0).unwrap();
     let output = world.run(&["sweep", "mine.toml", "--target", "data", "--dry-run"]);
     status(&output, 0);
-    assert!(text(&output.stdout).contains("mine: 27 points"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("mine: 15 points"), "{}", text(&output.stdout));
 }

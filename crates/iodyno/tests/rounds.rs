@@ -131,7 +131,7 @@ fn a_range_is_known_in_a_file_that_is_there() {
         let (rounds, whole) =
             (&found["rounds"][0], if more.is_empty() { 1 << 20 } else { 1 << 19 });
         let written = found["measurements"].as_array().unwrap().iter();
-        let written = written.map(|of| of["total"][0]["whole_bytes"].as_u64().unwrap());
+        let written = written.map(|of| of["write"]["bytes"].as_u64().unwrap());
         let times = written.sum::<u64>() as f64 / f64::from(whole);
         assert!((rounds["written_times"].as_f64().unwrap() / times - 1.0).abs() < 1e-9, "{rounds}");
     }

@@ -147,7 +147,7 @@ fn a_terminal_has_colour_unless_no_color_says_otherwise() {
     let on_terminal = |environment: &str| {
         let (program, store) = (env!("CARGO_BIN_EXE_iodyno"), world.path("store.sqlite"));
         let line = format!(
-            "cd '{}'; stty rows 24 cols 80; {environment} LC_ALL=C.UTF-8 IODYNO_STORE='{}' '{program}' \
+            "cd '{}'; stty rows 24 cols 80; TERM=xterm {environment} LC_ALL=C.UTF-8 IODYNO_STORE='{}' '{program}' \
              show run.json.gz 2>/dev/null",
             world.path(".").display(),
             store.display()
@@ -156,7 +156,9 @@ fn a_terminal_has_colour_unless_no_color_says_otherwise() {
     };
     let (plain, _) = shown(&world, &["show", "run.json.gz"], 80, "C.UTF-8", "never");
     assert!(on_terminal("NO_COLOR=").contains('\x1b'));
-    assert_eq!(on_terminal("NO_COLOR=1"), plain.trim_end());
+    for without in ["NO_COLOR=1", "TERM=dumb", "TERM="] {
+        assert_eq!(on_terminal(without), plain.trim_end(), "{without}");
+    }
 }
 
 #[test]

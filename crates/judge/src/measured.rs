@@ -71,11 +71,16 @@ pub(crate) fn writes(of: &Measurement) -> bool {
 }
 
 /// Returns the options by which a measurement wrote data that is compressible or repeated, as set;
-/// `Ok(None)`: none.
+/// `None`: none, as far as known.
+pub fn compressible(of: &Measurement) -> Option<String> {
+    compressing_options(of).ok().flatten()
+}
+
+/// As [`compressible`].
 ///
 /// # Errors
 /// What is missing to tell.
-pub fn compressible(of: &Measurement) -> Result<Option<String>, String> {
+pub(crate) fn compressing_options(of: &Measurement) -> Result<Option<String>, String> {
     const SMALLER: [&str; 4] =
         ["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
     if !writes(of) {

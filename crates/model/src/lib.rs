@@ -43,6 +43,7 @@ mod measurement;
 mod natural;
 mod neighbour;
 mod ocp;
+mod own_command;
 mod parse_error;
 mod per_direction;
 mod predictions;
@@ -109,6 +110,7 @@ pub use measurement::{Clustering, DirectionResult, EndReason, Measurement, Part,
 pub use natural::natural;
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
+pub use own_command::{own_command, set_called};
 pub use parse_error::ParseError;
 pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};

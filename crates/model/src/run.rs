@@ -7,7 +7,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Accepted, EndReason, Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds, shell_word,
+    Accepted, EndReason, Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds,
+    own_command, shell_word,
 };
 
 /// Kind of run.
@@ -156,6 +157,9 @@ pub struct Run {
     /// True if a process was seen working on it when it was loaded; not stored.
     #[serde(skip)]
     pub is_alive: bool,
+    /// That process, if this one can see it; not stored.
+    #[serde(skip)]
+    pub pid: Option<u32>,
     /// Start, ns since 1970 UTC.
     pub started_ns: i64,
     /// End, ns since 1970 UTC.
@@ -222,17 +226,17 @@ impl Run {
     /// Command that continues it, by this name, with the permissions that it had.
     pub fn resume_command(&self, run: &str) -> String {
         let Permitted { allow_write, discard_data, assume_unused } = &self.permitted;
-        let mut command = format!("iodyno resume {}", shell_word(run));
+        let mut typed = format!("resume {}", shell_word(run));
         for (option, words) in [
             ("--allow-write", allow_write),
             ("--discard-data", discard_data),
             ("--assume-unused", assume_unused),
         ] {
             for word in words {
-                command.push_str(&format!(" {option} {}", shell_word(word)));
+                typed.push_str(&format!(" {option} {}", shell_word(word)));
             }
         }
-        command
+        own_command(&typed)
     }
 
     /// Returns the application profile of a fit run.
@@ -248,6 +252,7 @@ impl Run {
             command: String::new(),
             state: RunState::Running,
             is_alive: false,
+            pid: None,
             started_ns,
             ended_ns: None,
             writer: env!("CARGO_PKG_VERSION").into(),

@@ -6,7 +6,9 @@ use common::{assert_as_expected, style};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Limit, Side, compare, rulings};
 use iodyno_model::{EndReason, Estimate, Fact, RunRecord, WrittenState};
+use iodyno_report::Compared;
 use iodyno_report::document::{compare_document, schemas};
+use iodyno_report::export::{FORMATS, Results};
 use iodyno_report::text::{Style, comparison_text, row_title};
 
 /// Order of the runs in time: interleaved.
@@ -198,4 +200,35 @@ fn sides_not_interleaved_differ_probably_at_best() {
     assert!(text.contains("Real: probably."), "{text}");
     assert!(text.contains("UNJUDGED  iops > +2%, after: probably, but"), "{text}");
     assert_eq!(status, 4);
+}
+
+#[test]
+fn a_workload_that_the_candidate_lacks_is_named_beside_the_verdict() {
+    let before = ["b1", "b2", "b3"].map(|id| run(id, 1.0));
+    let after = ["a1", "a2", "a3"].map(|id| {
+        let mut record = run(id, 1.001);
+        record.measurements.remove(0);
+        record.measurements[0].total[0].errors = Some(3);
+        record
+    });
+    let comparison =
+        compared(&[("before", before.iter().collect()), ("after", after.iter().collect())]);
+    let rulings = rulings(&comparison, &["bw < -5%".parse().expect("a limit")], None);
+    let status = comparison.exit_status(&rulings);
+    let screen = iodyno_report::text::comparison_screen(&comparison, &rulings, 4, &style(200));
+    let document = compare_document(&comparison, &rulings, 4);
+    assert!(document.limits_alone.iter().all(|one| one.side == 1 && one.why.is_some()));
+    assert_eq!(document.limits_alone.len(), comparison.alone.len());
+    let compared = Compared { comparison: &comparison, rulings: &rulings, status, at_ns: 0 };
+    let export = |name: &str| {
+        let (format, _) = FORMATS.iter().find(|(of, _)| of.name() == name).expect(name);
+        String::from_utf8(format.export(Results::Comparison(compared)).expect("a form"))
+            .expect("text")
+    };
+    for text in [&screen, &export("markdown"), &export("junit")] {
+        assert!(text.contains("the side lacks this workload"), "{text}");
+    }
+    for text in [&screen, &export("markdown")] {
+        assert!(text.contains("9 I/Os failed"), "{text}");
+    }
 }

@@ -277,6 +277,7 @@ fn a_run_that_prepared_its_drives_itself_says_how_far() {
     let before = "purge it and fill it".to_owned();
     let report = PtsStatement { operator: Some("Jane Doe".into()), ..PtsStatement::default() };
     let plan = RoundsPlan { rounds, about: String::new(), before, report, preparation: Some(own) };
+    record.run.resumed_at = vec![2];
     let mut said = |measurements: &[&[Measurement]]| {
         record.measurements = measurements.concat();
         pts_text(&record, &plan, &[], &style(400))
@@ -288,7 +289,7 @@ fn a_run_that_prepared_its_drives_itself_says_how_far() {
         "), in 128 KiB blocks · by this run, before the test · plan requires: purge it",
         "Stated        operator Jane Doe\n",
         "Not known     auditor · form factor · media · major features\n",
-        "interrupted 1 time\n",
+        "resumed once\n",
     ] {
         assert!(whole.contains(words), "{words}: {whole}");
     }

@@ -228,7 +228,7 @@ fn uses_are_found_through_the_layers() {
     let uses = |host: &_| -> Vec<String> {
         table(host, "name,use")[1..].iter().map(|row| row[1].clone()).collect()
     };
-    assert_eq!(uses(&host), ["/, /boot/efi +1", "/, md0", "free", "/srv/data, LVM"]);
+    assert_eq!(uses(&host), ["/, /boot/efi +1", "/, md0", "unused", "/srv/data, LVM"]);
     let block = host.blocks.iter_mut().find(|block| block.name == "nvme2n1").unwrap();
     block.used_by = vec![Use::Signature("ext4".into())];
     assert_eq!(uses(&host)[2], "holds ext4");

@@ -1,15 +1,21 @@
 //! Errors of the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iodyno_files::FileError;
+use iodyno_model::{own_command, shell_word};
 use thiserror::Error;
+
+use crate::open::has_only_roots;
 
 /// Error of the store.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The store does not exist.
-    #[error("no store at {path}: nothing measured yet, or --store names another path")]
+    #[error(
+        "no store at {path}: nothing measured yet, or --store names another path{}",
+        of_root(path)
+    )]
     Missing {
         /// Path that was tried.
         path: PathBuf,
@@ -25,6 +31,9 @@ pub enum StoreError {
         /// Path as typed.
         path: PathBuf,
     },
+    /// No path was given, and the user has no home directory.
+    #[error("no home directory to keep the store in: name the store with --store PATH")]
+    NoHome,
     /// The folder cannot be created, or the file cannot be opened.
     #[error("the store {path} cannot be opened: {reason}; name another with --store PATH")]
     Open {
@@ -79,7 +88,8 @@ pub enum StoreError {
     },
     /// A run of this name exists.
     #[error(
-        "a run named `{0}` already exists: choose another --run-name, or `iodyno runs rm '{0}'` first"
+        "a run named `{0}` already exists: choose another --run-name, or `{next}` first",
+        next = of_run("runs rm", .0, "")
     )]
     NameTaken(String),
     /// The name is reserved or has control characters.
@@ -99,14 +109,18 @@ pub enum StoreError {
     },
     /// It cannot be known whether a process works on the run.
     #[error(
-        "run {0} may still be in progress (begun by an earlier version, or its lock cannot be checked): if it ended, `iodyno clean-up {0} --ended`"
+        "run {0} may still be in progress (begun by an earlier version, or its lock cannot be checked): if it ended, `{next}`",
+        next = of_run("clean-up", .0, " --ended")
     )]
     MayBeRunning(String),
     /// A process works on the run.
-    #[error("run {0} is running: stop it first")]
-    StillRunning(String),
+    #[error("{0}")]
+    StillRunning(Worker),
     /// The run left something behind that only its journal lists.
-    #[error("run {0} left something behind: `iodyno clean-up {0}` first")]
+    #[error(
+        "run {0} left something behind: `{next}` first",
+        next = of_run("clean-up", .0, "")
+    )]
     PendingUndo(String),
     /// The value would not read back.
     #[error("cannot store {what}: {reason}; this is a bug in iodyno, please report it")]
@@ -117,10 +131,13 @@ pub enum StoreError {
         reason: String,
     },
     /// No run matches.
-    #[error("no run `{0}`; `iodyno runs` lists them")]
+    #[error("no run `{0}`; `{runs}` lists them", runs = own_command("runs"))]
     NoSuchRun(String),
     /// Several runs match.
-    #[error("`{selector}` matches {count} runs: give a longer id; `iodyno runs` lists them")]
+    #[error(
+        "`{selector}` matches {count} runs: give a longer id; `{runs}` lists them",
+        runs = own_command("runs")
+    )]
     Ambiguous {
         /// Selector as typed.
         selector: String,
@@ -151,4 +168,29 @@ pub enum StoreError {
         /// SQLite's error.
         error: rusqlite::Error,
     },
+}
+
+/// A run in progress and its process, if this one can see it.
+#[derive(Debug, Error)]
+#[error("run {run_id} is running: stop it first ({})", stop(*pid))]
+pub struct Worker {
+    pub(crate) run_id: String,
+    pub(crate) pid: Option<u32>,
+}
+
+fn stop(pid: Option<u32>) -> String {
+    let own_terminal = "Ctrl-C where it was started";
+    pid.map_or_else(|| own_terminal.into(), |pid| format!("kill -INT {pid}, or {own_terminal}"))
+}
+
+fn of_run(command: &str, run: &str, option: &str) -> String {
+    own_command(&format!("{command} {}{option}", shell_word(run)))
+}
+
+/// Where the runs of root are, for a user without a store.
+fn of_root(path: &Path) -> &'static str {
+    match has_only_roots(path) {
+        true => "; those of root: sudo iodyno runs",
+        false => "",
+    }
 }

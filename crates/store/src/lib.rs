@@ -17,10 +17,10 @@ mod running;
 mod runs;
 mod store_file;
 
-pub use error::StoreError;
+pub use error::{StoreError, Worker};
 pub use host_identity::host_ids;
 pub use journal::{JournalEntry, Pending, Reset, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
-pub use open::{Store, default_path, volatile_path};
+pub use open::{Store, default_path, has_only_roots, volatile_path};
 pub use runs::new_id;
 pub use store_file::is_part_of;

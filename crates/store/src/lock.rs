@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,6 +19,9 @@ use iodyno_files::{FileError, FileIdentity, NameOrigin, There};
 pub(crate) const LOCKED: &str = "lock";
 /// Owner in the row of a run without a lock. Earlier versions stored a boot id.
 const UNLOCKED: &str = "no lock";
+
+/// Maximum length of the description in a lock file, bytes.
+const DESCRIPTION_BYTES: u64 = 4096;
 
 /// Time within which a killed process releases its locks.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -81,7 +84,7 @@ impl Locks {
             // The previous owner may have removed the file in between.
             let is_there = path.metadata().is_ok_and(|there| is_same(&there, &file));
             if is_there {
-                // Only informative; nothing reads it.
+                // Only informative.
                 let _ = file.set_len(0);
                 let _ = (&file).write_all(description().as_bytes());
                 self.held.insert(run_id.into(), Some(file));
@@ -110,6 +113,15 @@ impl Locks {
     /// Owner to store in the row of a run, after the attempt to lock it.
     pub(crate) fn owner(&self, run_id: &str) -> &'static str {
         if self.held.contains_key(run_id) { LOCKED } else { UNLOCKED }
+    }
+
+    /// Process that holds the lock of a run; `None`: another host or PID namespace has it, or it is
+    /// not known.
+    pub(crate) fn pid(&self, run_id: &str) -> Option<u32> {
+        let mut file = open_regular(&self.file(run_id).ok()?).ok()?.take(DESCRIPTION_BYTES);
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        text.strip_prefix(&place())?.trim().parse().ok()
     }
 
     /// Checks whether a process works on a run with this `owner` in its row.
@@ -173,14 +185,18 @@ fn is_same(there: &std::fs::Metadata, file: &File) -> bool {
 
 /// Description of the process that holds a lock, for people.
 fn description() -> String {
+    format!("{}{}\n", place(), std::process::id())
+}
+
+/// The part of [`description`] that all processes of this PID namespace have in common.
+fn place() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!(
-        "host {}\nboot {}\npid namespace {}\npid {}\n",
+        "host {}\nboot {}\npid namespace {}\npid ",
         read("/proc/sys/kernel/hostname"),
         boot_id(),
-        namespace.display(),
-        std::process::id()
+        namespace.display()
     )
 }
 
@@ -207,6 +223,7 @@ mod tests {
         assert_eq!(other.liveness(RUN, LOCKED), Liveness::Unknown, "as of a copied store");
         assert!(one.take(RUN).unwrap() && !other.take(RUN).unwrap());
         assert_eq!(other.liveness(RUN, LOCKED), Liveness::Alive);
+        assert_eq!(other.pid(RUN), Some(std::process::id()));
         assert_eq!((one.owner(RUN), other.owner(RUN)), (LOCKED, UNLOCKED));
         one.unlock(RUN);
         assert_eq!(other.liveness(RUN, LOCKED), Liveness::Ended);

@@ -104,7 +104,7 @@ impl StoreError {
     /// unlike a file or a folder that cannot be written.
     pub fn is_of_name(&self) -> bool {
         match self {
-            Self::NotAName { .. } => true,
+            Self::NotAName { .. } | Self::NoHome => true,
             Self::File(FileError::NotAFile { kind, .. }) => *kind != Kind::Directory,
             _ => false,
         }

@@ -37,19 +37,31 @@ pub struct Store {
     pub(crate) aside: Option<StoreError>,
 }
 
+/// Folder of root's store.
+const ROOTS: &str = "/var/lib";
+
 /// Default path of the store: /var/lib/iodyno for root, else the XDG data directory (XDG Base
-/// Directory Specification 0.8).
+/// Directory Specification 0.8). Without HOME the user's home is that of passwd(5); the path is
+/// empty, which is refused, for a user without a home.
 pub fn default_path() -> PathBuf {
     if let Some(path) = variable("IODYNO_STORE") {
         return path;
     }
     let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
     let base = match data {
-        _ if is_root() => "/var/lib".into(),
+        _ if is_root() => ROOTS.into(),
         Some(data) => data,
-        None => variable("HOME").unwrap_or_else(|| ".".into()).join(".local/share"),
+        None => match std::env::home_dir().filter(|home| home.is_absolute()) {
+            Some(home) => home.join(".local/share"),
+            None => return PathBuf::new(),
+        },
     };
     base.join("iodyno/store.sqlite")
+}
+
+/// True if `path` is a user's default store, and root has one.
+pub fn has_only_roots(path: &Path) -> bool {
+    !is_root() && path == default_path() && Path::new(ROOTS).join("iodyno").exists()
 }
 
 /// Path for results until the next boot, if [`default_path`] is on a read-only file system, as in a

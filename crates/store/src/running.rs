@@ -3,7 +3,7 @@
 use iodyno_model::{Run, RunState};
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use crate::error::StoreError;
+use crate::error::{StoreError, Worker};
 use crate::lock::Liveness;
 use crate::open::Store;
 use crate::runs::state_name;
@@ -17,7 +17,7 @@ impl Store {
         self.refuse_running(run_id)?;
         // If two processes resume it at once, one finds it locked.
         if let Ok(false) = self.locks.take(run_id) {
-            return Err(StoreError::StillRunning(run_id.into()));
+            return Err(self.still_running(run_id));
         }
         let reopened = self.mark_running(run_id);
         if reopened.is_err() {
@@ -43,7 +43,7 @@ impl Store {
     /// If it is in progress.
     pub fn hold(&mut self, run_id: &str) -> Result<(), StoreError> {
         match self.locks.take(run_id) {
-            Ok(false) => Err(StoreError::StillRunning(run_id.into())),
+            Ok(false) => Err(self.still_running(run_id)),
             // If this process can take no lock, neither can others.
             Ok(true) | Err(_) => Ok(()),
         }
@@ -65,7 +65,7 @@ impl Store {
     pub fn mark_ended(&mut self, run_id: &str) -> Result<(), StoreError> {
         let found = self.find(run_id)?;
         match self.liveness(run_id)? {
-            Liveness::Alive => Err(StoreError::StillRunning(run_id.into())),
+            Liveness::Alive => Err(self.still_running(run_id)),
             Liveness::Unknown => self.update_run(&Run { state: RunState::Interrupted, ..found }),
             Liveness::Ended => Ok(()),
         }
@@ -78,9 +78,13 @@ impl Store {
     pub fn refuse_running(&self, run_id: &str) -> Result<(), StoreError> {
         match self.liveness(run_id)? {
             Liveness::Ended => Ok(()),
-            Liveness::Alive => Err(StoreError::StillRunning(run_id.into())),
+            Liveness::Alive => Err(self.still_running(run_id)),
             Liveness::Unknown => Err(StoreError::MayBeRunning(run_id.into())),
         }
+    }
+
+    fn still_running(&self, run_id: &str) -> StoreError {
+        StoreError::StillRunning(Worker { run_id: run_id.into(), pid: self.locks.pid(run_id) })
     }
 
     /// Checks whether a process works on the run with this full id.

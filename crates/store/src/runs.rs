@@ -379,7 +379,10 @@ impl Store {
             }
             if run.state == RunState::Running {
                 match self.locks.liveness(&run.id, &owner) {
-                    Liveness::Alive => run.is_alive = true,
+                    Liveness::Alive => {
+                        run.is_alive = true;
+                        run.pid = self.locks.pid(&run.id);
+                    }
                     Liveness::Ended => run.state = RunState::Interrupted,
                     Liveness::Unknown => {}
                 }

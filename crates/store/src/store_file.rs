@@ -114,7 +114,10 @@ fn resolved(path: &Path) -> PathBuf {
 
 /// Refuses SQLite's special names, which users might expect to work.
 fn refuse_special_names(path: &Path) -> Result<(), StoreError> {
-    let is_word = |text: &str| text.is_empty() || text == ":memory:" || text.starts_with("file:");
+    if path.as_os_str().is_empty() {
+        return Err(StoreError::NoHome);
+    }
+    let is_word = |text: &str| text == ":memory:" || text.starts_with("file:");
     match path.to_str().is_some_and(is_word) {
         true => Err(StoreError::NotAName { path: path.into() }),
         false => Ok(()),

@@ -78,7 +78,7 @@ pub use backing::{BackingFile, OwnFolder, remove_backing_file};
 pub use blind_spot::BlindSpot;
 pub use clearance::{ReadClearance, TargetKind, is_sink};
 pub use contents::Lost;
-pub use error::{TargetError, as_root, command_words};
+pub use error::{TargetError, command_words, permission_step};
 pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use iodyno_files::{FileIdentity, Removed};

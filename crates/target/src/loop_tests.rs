@@ -53,7 +53,7 @@ fn another_device_under_the_same_name_is_not_cleared() {
 }
 
 #[test]
-fn a_missing_permission_gives_the_sudo_line() {
+fn what_is_refused_to_root_is_not_left_to_sudo() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("secret");
     fs::write(&path, [0; 4096]).unwrap();
@@ -70,8 +70,7 @@ fn a_missing_permission_gives_the_sudo_line() {
     let error = error.join().unwrap();
     assert!(error.to_string().ends_with("secret: no permission to read it"), "{error}");
     let next = error.next_step();
-    // Quoted, if the path of the build contains a blank.
-    assert!(next.starts_with("sudo /") || next.starts_with("sudo '/"), "{next}");
+    assert!(next.contains("to root too"), "{next}");
 }
 
 #[test]

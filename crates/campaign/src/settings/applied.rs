@@ -3,7 +3,7 @@
 use std::io;
 
 use iodyno_host::Source;
-use iodyno_model::{Setting, add_missing};
+use iodyno_model::{Setting, add_missing, own_command};
 use iodyno_store::{JournalEntry, SettingChange, Store, WriteCacheChange, boot_id};
 
 use super::{Restored, Sysfs, Wanted, restore, switch_back};
@@ -125,9 +125,10 @@ impl Applied {
             match switch_back(source, &change) {
                 Ok(_) => store.journal_mark_undone(run_id, ordinal)?,
                 Err(error) => warnings.push(format!(
-                    "the volatile write cache of {} is not {} as before: {error}; retry with iodyno clean-up",
+                    "the volatile write cache of {} is not {} as before: {error}; retry with {}",
                     change.controller,
-                    WriteCacheState::of(!change.on).name()
+                    WriteCacheState::of(!change.on).name(),
+                    own_command("clean-up")
                 )),
             }
         }
@@ -154,7 +155,8 @@ impl Applied {
                 }
                 Err(error) => {
                     warnings.push(format!(
-                        "{path} is not {before} as before: {error}; retry with iodyno clean-up"
+                        "{path} is not {before} as before: {error}; retry with {}",
+                        own_command("clean-up")
                     ));
                 }
             }
@@ -180,7 +182,8 @@ fn set_by_another(
     })?;
     let why = |other| {
         format!(
-            "run {other} has set it and not restored it yet: wait for its end, or after a kill: iodyno clean-up {other}"
+            "run {other} has set it and not restored it yet: wait for its end, or after a kill: {}",
+            own_command(&format!("clean-up {other}"))
         )
     };
     Ok(other.map(why))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use iodyno_report::export::{Command as Exporting, Format};
 
-use super::{DataSheets, Generator, LiveOutput, RunName, Table, formats, time};
+use super::{DataSheets, DriveTable, Generator, LiveOutput, RunName, formats, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -57,7 +57,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) streaming: LiveOutput,
     #[command(flatten)]
-    pub(crate) table: Table,
+    pub(crate) table: DriveTable,
     /// Plan: `check`, or `quick` of `iodyno accept quick`
     #[arg(long, value_parser = ["check", "quick"], default_value = "check", hide = true)]
     pub(crate) plan: String,

@@ -46,14 +46,31 @@ pub(crate) enum LiveView {
     Off,
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Table {
     /// Print all columns, however wide
     #[arg(long)]
     pub(crate) wide: bool,
-    /// Print these columns, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Columns of the table of drives.
+    #[arg(skip)]
     pub(crate) columns: Option<Vec<String>>,
+}
+
+/// Options of commands that print the table of drives.
+#[derive(Debug, Args)]
+pub(crate) struct DriveTable {
+    #[command(flatten)]
+    table: Table,
+    /// Print these columns of the table of drives, separated by commas: name, model, serial,
+    /// capacity, lba, usage, firmware, state, address, link, numa, temperature, wear, use, verdict
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    columns: Option<Vec<String>>,
+}
+
+impl DriveTable {
+    pub(crate) fn table(&self) -> Table {
+        Table { columns: self.columns.clone(), ..self.table.clone() }
+    }
 }
 
 impl Table {
@@ -92,7 +109,23 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+    use iodyno_report::text::Style;
+
     use super::address;
+
+    #[test]
+    fn the_help_names_the_columns_of_drives() {
+        let columns = Some(vec!["none of them".into()]);
+        let error = Style { width: 80, color: false, wide: false, columns }.check().unwrap_err();
+        let error = error.to_string();
+        let (_, names) = error.split_once("the columns are ").unwrap();
+        let mut command = crate::arguments::Arguments::command();
+        let list = command.find_subcommand_mut("list").unwrap();
+        let columns = list.get_arguments().find(|one| one.get_id() == "columns").unwrap();
+        let help = columns.get_help().unwrap().to_string();
+        assert!(help.ends_with(names), "{help}");
+    }
 
     #[test]
     fn a_port_alone_is_on_loopback() {

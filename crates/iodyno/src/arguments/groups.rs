@@ -60,10 +60,17 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     }
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
-        && !word.starts_with('-')
-        && command_words().any(|typed| WITH_TARGET.contains(&typed.as_str()))
+        && let Some(tip) = for_argument(word)
     {
-        let tip = format!("name targets with --target {}", shell_word(word));
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
+        && argument == "[RULE]"
+        && error.get(ContextKind::SuggestedValue).is_none()
+    {
+        error.remove(ContextKind::ValidValue);
+        let tip = "iodyno rules lists them".to_owned();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     let suggests = error.get(ContextKind::SuggestedValue).is_some();
@@ -75,21 +82,57 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// Suggests how a target, or an option of fio, is given to the command that was typed.
+fn for_argument(word: &str) -> Option<String> {
+    let mut typed = command_words().skip(1);
+    let command = typed.find(|one| is_command(one))?;
+    if !word.starts_with('-') {
+        let has_option = WITH_TARGET.contains(&command.as_str());
+        return has_option.then(|| format!("name targets with --target {}", shell_word(word)));
+    }
+    let name = word.split('=').next()?;
+    let given = typed.by_ref().find(|one| one.split('=').next() == Some(name));
+    let value = given.as_ref().and_then(|one| Some(one.split_once('=')?.1.to_owned()));
+    let value = value.or_else(|| typed.next().filter(|next| !next.starts_with('-')));
+    let value = value.unwrap_or_else(|| "VALUE".into());
+    let option = iodyno_job::find(name.strip_prefix("--")?)?.name;
+    let of_option = |before: &str| format!("{before}{}", shell_word(&format!("{option}={value}")));
+    Some(match (command.as_str(), option) {
+        ("sweep" | "replay", "filename") => {
+            format!("name targets with --target {}", shell_word(&value))
+        }
+        (_, "filename") => format!("name the target alone: {}", shell_word(&value)),
+        ("check", "runtime") => format!("--time {}", shell_word(&value)),
+        ("explain", _) => of_option(""),
+        ("sweep", _) if value.contains(',') => of_option("--grid "),
+        ("sweep", _) => of_option("--set "),
+        _ => return None,
+    })
+}
+
+fn is_command(typed: &str) -> bool {
+    GROUPS.iter().any(|(_, names)| names.contains(&typed))
+}
+
 /// Suggests `iodyno check nvme0n1` for `iodyno nvme0n1 check` or without a command, and `iodyno
 /// runs` for `iodyno runs list`.
 fn meant(word: &str) -> Option<String> {
-    let is_command =
-        |typed: &String| GROUPS.iter().any(|(_, names)| names.contains(&typed.as_str()));
     let mut typed = command_words().skip(1).skip_while(|typed| !is_command(typed) && typed != word);
     match typed.next() {
+        Some(command) if command == "help" => {
+            let names = GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
+            Some(format!("iodyno help {}", iodyno_job::nearest_name(word, names)?))
+        }
         // A command with subcommands, none of which is `word`.
-        Some(command) if command != word => ["list", "ls", "show"]
-            .contains(&word)
-            .then(|| format!("without it, iodyno {command} lists all")),
+        Some(command) if command != word => Some(match word {
+            "list" | "ls" | "show" => format!("without it, iodyno {command} lists all"),
+            _ => format!("of one run: iodyno show {}", shell_word(word)),
+        }),
+        Some(_) if word == "version" => Some("iodyno --version".into()),
         _ => {
             let is_there = Path::new(word).exists() || Path::new("/dev").join(word).exists();
             let usual = || is_there.then(|| command_for(Path::new(word)).to_owned());
-            let command = typed.find(is_command).or_else(usual)?;
+            let command = typed.find(|one| is_command(one)).or_else(usual)?;
             Some(format!("the command comes first: iodyno {command} {}", shell_word(word)))
         }
     }

@@ -39,7 +39,7 @@ pub(crate) use environment::MachineOptions;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, formats};
 pub(crate) use fit::Fit;
-pub(crate) use global::{Generator, Global, LiveView, Table, When, time};
+pub(crate) use global::{DriveTable, Generator, Global, LiveView, Table, When, time};
 pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Verify drives, links, health and speed (read-only)
+    /// Verify drives, links, health and speed, without a write to a device
     Check(Check),
     /// Accept a node: a profile's steps in bounded time, one document, pushed
     Accept(Accept),
@@ -196,7 +196,7 @@ pub(crate) struct List {
     #[arg(long, conflicts_with_all = ["wide", "columns"])]
     pub(crate) tree: bool,
     #[command(flatten)]
-    pub(crate) table: Table,
+    pub(crate) table: DriveTable,
 }
 
 #[derive(Debug, Args)]
@@ -344,7 +344,7 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["json", "format"])]
     pub(crate) details: bool,
     #[command(flatten)]
-    pub(crate) table: Table,
+    pub(crate) table: DriveTable,
 }
 
 #[derive(Debug, Args)]

@@ -27,8 +27,9 @@ Examples:
   iodyno run --generator fio random-read.fio
 
 iodyno writes to a device only if --allow-write names it, and never to one in use. A job may write
-files that it creates; existing files need --allow-write. Where iodyno cannot see whether a device
-is in use (without root, in a container), --assume-unused vouches for that."
+files that it creates, empty files and files that iodyno filled; others need --allow-write. Where
+iodyno cannot see whether a device is in use (without root, in a container), --assume-unused vouches
+for that."
 )]
 pub(crate) struct Run {
     /// fio job files (- for standard input) and job options

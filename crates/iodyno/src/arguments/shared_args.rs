@@ -59,7 +59,8 @@ pub(crate) struct DataSheets {
 /// Permission for jobs to run commands.
 #[derive(Debug, Args)]
 pub(crate) struct ExecPermission {
-    /// Run the commands of exec_prerun and exec_postrun, without a shell
+    /// Run the job's commands: exec_prerun, exec_postrun and ioengine=exec without a shell,
+    /// --trigger in one
     #[arg(long)]
     pub(crate) allow_exec: bool,
 }

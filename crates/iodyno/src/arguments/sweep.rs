@@ -19,7 +19,7 @@ Examples:
   iodyno sweep benchmark.ini                    # bench-fio's own files
 
 Points that write are skipped unless --allow-write names the target, or the target is a file that
-does not exist yet.")]
+does not exist yet or that iodyno filled.")]
 pub(crate) struct Sweep {
     /// A preset, a plan (.toml) or bench-fio's INI file; without one, --set and --grid define the
     /// points
@@ -92,6 +92,7 @@ Examples:
   sudo iodyno resume grid --allow-write SERIAL")]
 pub(crate) struct Resume {
     /// The run: id, name, or `last` [default: the newest that was stopped or killed]
+    #[arg(id = "stopped", value_name = "RUN")]
     pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) run_options: RunOptions,

@@ -22,7 +22,8 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         bail_usage!("a captured machine cannot be measured: add --no-load");
     }
     // A wrong column is reported before anything is measured.
-    terminal::style(context, &arguments.table).check()?;
+    let table = arguments.table.table();
+    terminal::style(context, &table).check()?;
     arguments.streaming.refuse_beside(arguments.format.is_some(), "--format")?;
     let study = Study::preset(&arguments.plan).context("the plan")?;
     let work = Work::of_study(&study, &[], &[])?;
@@ -63,7 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             expect: expect.as_ref(),
             require_verdict: arguments.require_verdict,
             run: &shell_word(arguments.naming.run_name.as_deref().unwrap_or("last")),
-            table: &arguments.table,
+            table: &table,
             shape: present::OutputForm::of(arguments.format, arguments.verbose),
         },
     )?;

@@ -9,7 +9,8 @@ use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{
-    EarlierHeadroom, Host, Origin, RunRecord, RunState, Validity, add_missing, shell_word,
+    EarlierHeadroom, Host, Origin, RunRecord, RunState, Validity, add_missing, own_command,
+    shell_word,
 };
 use iodyno_native::{CommandPolicy, NativeGenerator};
 use iodyno_report::document::explain_document;
@@ -24,6 +25,9 @@ use crate::commands::setup::Setup;
 use crate::commands::{headroom, rejudge};
 use crate::context::{Context, Usage, bail_usage};
 use crate::{inputs, stated, terminal};
+
+/// Runs searched for one with a rate.
+const SEARCHED: usize = 20;
 
 /// Default workload for options that are not given.
 const WORKLOAD: [&str; 3] = ["rw=randread", "bs=4k", "iodepth=32"];
@@ -84,7 +88,7 @@ fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> 
     let volumes = volumes.flat_map(|stated| ["--volume".into(), stated.clone()]);
     let words: Vec<String> =
         names.iter().cloned().chain(sheets).chain(volumes).map(|it| shell_word(&it)).collect();
-    let more = format!("iodyno explain -v {}", words.join(" "));
+    let more = own_command(&format!("explain -v {}", words.join(" ")));
     print(context, &records, &claims, (!arguments.verbose).then_some(more.as_str()))
 }
 
@@ -125,8 +129,11 @@ fn measure(
     };
     let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
     setup.store.put_assessment(&record.run.id, &rejudge(&record, &setup.claims))?;
-    let details = if setup.store.aside().is_some() { "" } else { "iodyno explain -v last" };
-    let more = (!arguments.verbose).then_some(details);
+    let details = match setup.store.aside() {
+        Some(_) => String::new(),
+        None => own_command("explain -v last"),
+    };
+    let more = (!arguments.verbose).then_some(details.as_str());
     let status = print(context, std::slice::from_ref(&record), &setup.claims, more)?;
     if !context.quiet && !context.json {
         for skipped in &record.run.skipped {
@@ -189,7 +196,12 @@ fn print(
     let explained = explain_stored(&records, claims);
     let status = status(&records, &explained);
     if explained.is_empty() && status != 3 {
-        bail_usage!("no measurement has a rate");
+        let other = newest_with_rate(context, claims);
+        let other = other.map(|run| {
+            let explain = own_command(&format!("explain {}", shell_word(&run)));
+            format!("; the newest run with one: {explain}")
+        });
+        bail_usage!("no measurement has a rate{}", other.unwrap_or_default());
     }
     let earlier: Vec<EarlierHeadroom> =
         records.iter().flat_map(|record| headroom::stored(context, record)).collect();
@@ -218,6 +230,18 @@ fn print(
     Ok(status)
 }
 
+/// Name or id of the newest stored run that can be explained, of the last few.
+fn newest_with_rate(context: &Context, claims: &ClaimBook) -> Option<String> {
+    let store = context.store_to_read().ok()?;
+    let runs = store.runs().ok()?.into_iter().take(SEARCHED);
+    let has_rate = |id: &str| {
+        let record = store.load(id).ok();
+        record.is_some_and(|record| !explain_stored(&[&record], claims).is_empty())
+    };
+    let mut fitting = runs.filter(|run| has_rate(&run.id));
+    fitting.next().map(|run| if run.name.is_empty() { run.id } else { run.name })
+}
+
 /// The explanation of a run that was made by `iodyno explain`; `None`: it has no rate.
 pub(crate) fn shown(
     context: &Context,
@@ -229,7 +253,7 @@ pub(crate) fn shown(
     let explained = explain_stored(&records, judging.claims);
     let more = match judging.run {
         "" => String::new(),
-        run => format!("iodyno explain -v {run}"),
+        run => own_command(&format!("explain -v {run}")),
     };
     let follows = headroom::lines(context, record);
     (!explained.is_empty()).then(|| explain_screen(&explained, &follows, &more, style))

@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
             ProfileTarget::Directory => "the directory that it will use",
             ProfileTarget::Device => "a whole device, whose data it destroys",
         };
-        bail_usage!("iodyno fit {name} TARGET: {what}");
+        bail_usage!("name {what}: iodyno fit {name} TARGET");
     };
     context.refuse_captured("cannot be measured")?;
     let target = target(&profile, word)?;

@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use iodyno_fio::read::Problem;
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Assessment, Host, RunKind, RunRecord, RunState, Stated, shell_word};
+use iodyno_model::{
+    Assessment, Host, RunKind, RunRecord, RunState, Stated, own_command, shell_word,
+};
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
@@ -210,7 +212,7 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
         stored.iter().map(|(record, assessment)| text(record, assessment, &style)).collect();
     terminal::print(&texts.join("\n"))?;
     let Some((first, _)) = stored.first() else { return Ok(()) };
-    let mut next = format!("next: iodyno show {}", shell_word(selector(first)));
+    let mut next = own_command(&format!("show {}", shell_word(selector(first))));
     let measured: Vec<&RunRecord> = stored
         .iter()
         .map(|(record, _)| record)
@@ -218,9 +220,10 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
         .collect();
     if let [one, other, ..] = measured.as_slice() {
         let (one, other) = (shell_word(selector(one)), shell_word(selector(other)));
-        next.push_str(&format!(", or iodyno compare {one} {other}"));
+        let compare = own_command(&format!("compare {one} {other}"));
+        next = format!("{next}, or {compare}");
     }
-    note(context, &next);
+    note(context, &format!("next: {next}"));
     Ok(())
 }
 
@@ -237,7 +240,8 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
         out.push_str(&results_table(record, SHOWN, style));
         if let Some(more) = record.measurements.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             let run = shell_word(selector(record));
-            out.push_str(&format!("and {more} more: iodyno show {run}\n"));
+            let show = own_command(&format!("show {run}"));
+            out.push_str(&format!("and {more} more: {show}\n"));
         }
     }
     // fio's output is not judged.

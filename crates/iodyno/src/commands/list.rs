@@ -13,9 +13,9 @@ use crate::terminal;
 pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
     let host = iodyno_host::snapshot(context.source()?.as_ref(), Depth::Full);
     if arguments.history {
-        return history(context, &host, &arguments.table);
+        return history(context, &host, &arguments.table.table());
     }
-    let style = terminal::style(context, &arguments.table);
+    let style = terminal::style(context, &arguments.table.table());
     let text = match (context.json, arguments.tree) {
         (true, true) => json_text(&tree_document(&host))?,
         (true, false) => json_text(&list_document(&host))?,

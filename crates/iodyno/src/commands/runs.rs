@@ -50,6 +50,9 @@ fn list(context: &Context) -> Result<()> {
         Some(store) => store.runs()?,
         None => Vec::new(),
     };
+    if runs.is_empty() && !context.quiet && iodyno_store::has_only_roots(context.store_path()) {
+        terminal::note("those of root: sudo iodyno runs");
+    }
     if context.json {
         let document = iodyno_report::document::runs_document(&runs);
         return terminal::print(&iodyno_report::text::json_text(&document)?);

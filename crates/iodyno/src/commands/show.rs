@@ -28,6 +28,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     };
     let baseline = arguments.baseline.as_deref().map(load).transpose()?;
     let earlier = earlier_judged(context, &record);
+    let table = arguments.table.table();
     let (assessment, status) = print(
         context,
         &record,
@@ -37,12 +38,12 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             expect: None,
             require_verdict: false,
             run: &shell_word(&arguments.run),
-            table: &arguments.table,
+            table: &table,
             shape: OutputForm::of(arguments.format, arguments.verbose || arguments.details),
         },
     )?;
     if arguments.details {
-        let style = terminal::style(context, &arguments.table);
+        let style = terminal::style(context, &table);
         let details = format!("\n{}", details_text(&record, &style));
         terminal::print_verdict(&details, status)?;
     }

@@ -9,6 +9,7 @@ use iodyno_campaign::{
     Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, WriteCacheState,
     cost, differences, writes_since_stop,
 };
+use iodyno_files::folder_of;
 use iodyno_model::{PtsStatement, Run, RunKind, RunRecord, RunState};
 use iodyno_store::Store;
 
@@ -38,7 +39,10 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         true => (all, Vec::new()),
         false => permitted_points(all, run_options),
     };
-    refuse_partial(&study, &left_out)?;
+    // Without permission a preparation before steps is refused anyway, with the word that permits it.
+    if study.preparation.is_none() || study.rounds.is_some() {
+        refuse_partial(&study, &left_out)?;
+    }
     if points.is_empty() && study.preparation.is_none() {
         bail_usage!(
             "every point writes: permit it with --allow-write and the file's path or the drive's serial number"
@@ -56,6 +60,11 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         bail_usage!("a captured machine cannot be measured");
     }
     let outline = outline(&study, &points, left_out.len())?;
+    if arguments.dry_run
+        && let Some(folder) = missing_folder(&points)
+    {
+        bail_usage!("no directory {}", folder.display());
+    }
     // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
         terminal::print(&(outline + &point_list(&points)))?;
@@ -358,6 +367,12 @@ fn directory_as_target(points: &[Point]) -> Option<&str> {
     let of_files = points.iter().filter(|point| !point.own_file);
     let mut targets = of_files.flat_map(|point| &point.targets).map(String::as_str);
     targets.find(|target| Path::new(target).is_dir())
+}
+
+/// Directory, not there, of a file that points would make.
+fn missing_folder(points: &[Point]) -> Option<&Path> {
+    let targets = points.iter().flat_map(|point| &point.targets).map(Path::new);
+    targets.map(folder_of).find(|folder| !folder.is_dir())
 }
 
 /// The plan of this name, a preset or a file; without a name an empty study.

@@ -18,7 +18,7 @@ use ratatui_core::style::Stylize as _;
 use ratatui_core::terminal::{Frame, Terminal};
 use ratatui_core::text::Line;
 
-use crate::arguments::Top;
+use crate::arguments::{LiveView, Top};
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, bail_usage};
 use crate::live::{Cell, Column, FRAME, KEPT_SECONDS, TerminalCaps, justified, paint, table};
@@ -49,7 +49,9 @@ pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
     let interrupted = Arc::clone(&context.interrupted);
     end_on_signals(&interrupted)?;
     let screen = screen::Terminal::of_errors().filter(|_| terminal::is_terminal());
-    match screen.filter(|screen| screen.fits() && !arguments.once && !context.json) {
+    let is_full =
+        !arguments.once && !context.json && matches!(context.live, None | Some(LiveView::Full));
+    match screen.filter(|screen| is_full && screen.fits()) {
         Some(screen) => shown(context, &mut watched, screen, interval, &interrupted),
         None => {
             pause(interval, &interrupted);

@@ -32,7 +32,7 @@ type Input = Box<dyn BufRead>;
 pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
     let path = Path::new(&arguments.run);
     let Some(summary) = summary(context, path)? else { return Ok(None) };
-    let style = terminal::style(context, &arguments.table);
+    let style = terminal::style(context, &arguments.table.table());
     match context.json {
         true => terminal::print(&json_text(&TraceDocument::new(summary))?)?,
         false => terminal::print(&terminal::in_locale(trace_text(&summary, &style)))?,

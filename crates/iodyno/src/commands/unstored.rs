@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use iodyno_files::create_new;
 use iodyno_judge::ClaimBook;
-use iodyno_model::{RunRecord, shell_word};
+use iodyno_model::{RunRecord, own_command, shell_word};
 use iodyno_report::Judged;
 use iodyno_store::Store;
 
@@ -34,10 +34,8 @@ pub(crate) fn save(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Res
             Ok(()) => {
                 let shown = path.display().to_string();
                 terminal::note(&format!("        the results are in {shown}"));
-                let word = shell_word(&shown);
-                terminal::note(&format!(
-                    "        next: iodyno import {word}, once the store works"
-                ));
+                let import = own_command(&format!("import {}", shell_word(&shown)));
+                terminal::note(&format!("        next: {import}, once the store works"));
                 return Ok(());
             }
             Err(error) => terminal::note(&format!("        {error}")),

@@ -20,8 +20,11 @@ _iodyno() {
         COMPREPLY+=("${line#"$strip"}")
     done < <("${1/#\~\//$HOME/}" __complete "$((${#words[@]} - 1))" -- "${words[@]}" 2>/dev/null)
     if [[ ${COMPREPLY[0]-} == *[=/] ]]; then compopt -o nospace; fi
-    # Readline quotes file names alone.
-    if [[ ${COMPREPLY[*]-} == *[/\ ]* ]]; then compopt -o filenames; fi
+    # Readline quotes file names alone, and adds the slash of a folder itself.
+    if [[ ${COMPREPLY[*]-} == *[/\ ]* ]]; then
+        compopt -o filenames
+        COMPREPLY=("${COMPREPLY[@]%/}")
+    fi
 } 2>/dev/null
 
 complete -F _iodyno iodyno

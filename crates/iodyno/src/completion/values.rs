@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction};
 use clap_complete::CompletionCandidate as Candidate;
 use iodyno_campaign::{Study, profile, profile_names};
 use iodyno_job::{Kind, OptionSpec};
+use iodyno_model::{Run, RunKind, RunState};
 use iodyno_store::Store;
 
 /// Maximum number of runs offered, newest first.
@@ -28,16 +29,19 @@ pub(super) fn of(argument: &Arg) -> Option<Completer> {
     if argument.get_id() == "job" {
         return Some(job_words);
     }
+    if argument.get_id() == "stopped" {
+        return Some(|typed| fitting(runs(is_stopped), typed));
+    }
     let name = argument.get_value_names()?.first()?.as_str();
     let values: Completer = match name {
-        "RUN" => |typed| or_files(fitting(runs(), typed), typed),
+        "RUN" => |typed| or_files(fitting(runs(|_| true), typed), typed),
         "TARGET" => |typed| or_files(fitting(drives(typed), typed), typed),
         "DRIVE" => |typed| fitting(drives(typed), typed),
         "PLAN" => |typed| or_files(fitting(presets(), typed), typed),
         "PROFILE" => |typed| or_files(fitting(profiles(), typed), typed),
         "TARGET|RUN|OPTION=VALUE" => |typed| {
             let mut all = drives(typed);
-            all.extend(runs());
+            all.extend(runs(|_| true));
             all.extend(options(typed, None, ""));
             or_files(fitting(all, typed), typed)
         },
@@ -80,16 +84,26 @@ fn or_files(found: Vec<Candidate>, typed: &OsStr) -> Vec<Candidate> {
     if found.is_empty() { files(typed) } else { found }
 }
 
-/// Stored runs, by name if they have one.
-fn runs() -> Vec<Candidate> {
+/// True for a run that `iodyno resume` can continue.
+fn is_stopped(run: &Run) -> bool {
+    matches!(run.kind, RunKind::Sweep | RunKind::Prepare)
+        && matches!(run.state, RunState::Interrupted | RunState::Failed)
+}
+
+/// Stored runs that are wanted, by name if they have one.
+fn runs(is_wanted: fn(&Run) -> bool) -> Vec<Candidate> {
     let path = STORE.get_or_init(iodyno_store::default_path);
     let stored = Store::open_existing_readonly(path).and_then(|store| store.runs());
-    let stored = stored.unwrap_or_default();
-    let of_run = |run: &iodyno_model::Run| {
+    let mut stored = stored.unwrap_or_default();
+    let newest = stored.first().map(|run| run.id.clone());
+    stored.retain(is_wanted);
+    let of_run = |run: &Run| {
         let called = if run.name.is_empty() { &run.id } else { &run.name };
         candidate(called, format!("{} of {}", run.plan_name, run.targets.join(" ")))
     };
-    let last = stored.first().map(|_| candidate("last", "the newest run".into()));
+    let is_newest = |run: &&Run| Some(&run.id) == newest.as_ref();
+    let last = stored.first().filter(is_newest);
+    let last = last.map(|_| candidate("last", "the newest run".into()));
     last.into_iter().chain(stored.iter().take(RUNS).map(of_run)).collect()
 }
 

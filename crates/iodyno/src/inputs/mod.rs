@@ -12,7 +12,10 @@ use anyhow::Result;
 use iodyno_fio::read::{Imported, Problem, plain, plain_name};
 use iodyno_host::{Captured, Depth};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Bytes, Host, Measurement, Origin, Run, RunKind, RunRecord, RunState, Stated};
+use iodyno_model::{
+    Bytes, Host, Measurement, Origin, Run, RunKind, RunRecord, RunState, Stated, own_command,
+    shell_word,
+};
 use iodyno_report::document::read::read_runs;
 use iodyno_store::{Store, StoreError};
 
@@ -69,7 +72,8 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
         Err(_) if Path::new(word).exists() => read(word, None),
         Err(error) => match error.downcast_ref::<StoreError>() {
             Some(StoreError::NoSuchRun(_)) => Err(Usage(format!(
-                "{word} is neither a run (iodyno runs lists them) nor a file or folder"
+                "{word} is neither a run ({} lists them) nor a file or folder",
+                own_command("runs")
             ))
             .into()),
             Some(missing @ StoreError::Missing { .. }) if word != "last" => {
@@ -108,7 +112,8 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
             Ok(one)
         }
         _ => Err(Usage(format!(
-            "{path} holds {count} runs: `iodyno import {path}`, then name one of them"
+            "{path} holds {count} runs: `{}`, then name one of them",
+            own_command(&format!("import {}", shell_word(path)))
         ))
         .into()),
     }

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use iodyno_model::own_command;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -235,7 +236,8 @@ impl Supervisor {
         };
         self.note(&format!(
             "{said}{hang}. Process {process} is left behind, and ends when the device answers. If \
-             settings or layouts were changed, run iodyno clean-up then"
+             settings or layouts were changed, run {} then",
+            own_command("clean-up")
         ));
         process::claim_output(&self.outcome);
         let _ = kill_process(self.worker, Signal::KILL);
@@ -251,7 +253,8 @@ impl Supervisor {
         {
             // Nobody else says so: the kernel kills without a word where memory is short.
             self.note(&format!(
-                "killed by signal {signal} before it undid its changes; next: iodyno clean-up"
+                "killed by signal {signal} before it undid its changes; next: {}",
+                own_command("clean-up")
             ));
         }
         match (second, status.terminating_signal(), status.exit_status()) {

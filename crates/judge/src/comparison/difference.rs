@@ -138,7 +138,7 @@ impl Repetitions {
         if let Some(test) = welch(&own, &theirs, LEVEL).filter(|_| enough) {
             let (low, high) = ((test.low - rounding).exp(), (test.high + rounding).exp());
             let ratio = Estimate::confident(test.difference.exp(), low, high, LEVEL);
-            let reality = match test.difference.abs() <= rounding && rounding > 0.0 {
+            let reality = match is_within(test.difference, rounding) {
                 true => Reality::WithinRounding,
                 false => Reality::NotShown,
             };
@@ -153,7 +153,7 @@ impl Repetitions {
             },
             false => Spread::Unknown,
         };
-        let reality = match difference.abs() <= rounding && rounding > 0.0 {
+        let reality = match is_within(difference, rounding) {
             true => Reality::WithinRounding,
             false => Reality::SpreadUnknown,
         };
@@ -177,4 +177,10 @@ impl Difference {
             self.reality = if in_turns { Reality::Real } else { Reality::NotInTurns };
         }
     }
+}
+
+/// Returns true if a difference of logarithms is no more than the rounding of both figures, a tie
+/// included: the logarithms are rounded, too.
+fn is_within(difference: f64, rounding: f64) -> bool {
+    rounding > 0.0 && difference.abs() <= rounding * (1.0 + 1e-9)
 }

@@ -92,7 +92,8 @@ fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
         let all = record.measurements.iter().enumerate();
         all.filter(|(n, of)| !is_whole(of) && !record.is_repeated(*n)).count()
     };
-    let results = side.records.iter().flat_map(|record| &record.measurements).flat_map(|of| &of.total);
+    let results =
+        side.records.iter().flat_map(|record| &record.measurements).flat_map(|of| &of.total);
     SideFacts {
         label: side.label.clone(),
         failed: side.records.iter().map(failed).sum(),

@@ -131,9 +131,8 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
         false => "",
     };
     format!(
-        "Fill it once and repeat, if the {whose} may be overwritten. What that destroys, and how long \
-         it takes: sudo iodyno prepare {device} --fill 1x --dry-run; without --dry-run it says how to \
-         allow it{provider}"
+        "Fill it once and repeat, if the {whose} may be overwritten: sudo iodyno prepare {device} \
+         --fill 1x --dry-run{provider}"
     )
 }
 

@@ -58,9 +58,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
              then it is a case for the provider."
                 .into()
         } else if severity == Severity::Fail {
-            "Update its firmware, try it in another slot, and repeat; then it is a case for the vendor, \
-             since nothing else was found to hold it back."
-                .into()
+            "Update its firmware, try another slot, repeat; then call the vendor.".into()
         } else if compared.limiters.is_empty() {
             let fill = advice::fill_unknown(context, of);
             format!("Its speed depends on how it was filled. {fill}")

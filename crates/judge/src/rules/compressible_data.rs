@@ -4,7 +4,7 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::measured::compressible;
+use crate::measured::compressing_options;
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 });
 
 fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
-    compressible(of)
+    compressing_options(of)
 }
 
 #[cfg(test)]

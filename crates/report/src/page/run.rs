@@ -305,7 +305,7 @@ fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
         ("command", run.command.clone()),
         ("targets", run.targets.join(", ")),
         ("origin", origin(run).unwrap_or_default()),
-        ("state", state(run).unwrap_or_default().into()),
+        ("state", state(run).unwrap_or_default()),
         ("run", run.id.clone()),
         (by, format!("iodyno {}", run.writer)),
     ];

@@ -1,4 +1,4 @@
-//! Lists what needs attention, two lines each: the problem and what to do.
+//! Lists what needs attention: the problem in a line, and all of what to do.
 
 use iodyno_judge::explains;
 use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict, distinct};
@@ -213,7 +213,7 @@ fn named(targets: &[String]) -> String {
 fn skipped(skipped: &[Skipped], style: &Style) -> String {
     let next = |one: &Skipped| match one.next.is_empty() {
         true => String::new(),
-        false => line("", Ink::Plain, &format!("-> {}", one.next), style),
+        false => whole("", Ink::Plain, &format!("-> {}", one.next), style),
     };
     match skipped {
         [] => String::new(),
@@ -241,19 +241,25 @@ fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String 
         out.push_str(&line("", Ink::Plain, &text, style));
     }
     if !entry.next.is_empty() {
-        out.push_str(&line("", Ink::Plain, &format!("-> {}", entry.next), style));
+        out.push_str(&whole("", Ink::Plain, &format!("-> {}", entry.next), style));
     }
     out
 }
 
 /// Returns `text` after its label, shortened to one line; on a narrow terminal all of it.
 pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
-    let room = style.width.saturating_sub(INDENT).max(8);
+    line_of_rule(label, ink, text, "", style)
+}
+
+/// As [`line`], with the rule behind it, which is kept whole; empty: none.
+pub(super) fn line_of_rule(label: &str, ink: Ink, text: &str, rule: &str, style: &Style) -> String {
+    let end = if rule.is_empty() { String::new() } else { format!(" [{}]", clean(rule)) };
     if style.width < USUAL {
-        return whole(label, ink, text, style);
+        return whole(label, ink, &format!("{}{end}", text.trim_end_matches('.')), style);
     }
+    let room = style.width.saturating_sub(INDENT + display_width(&end)).max(8);
     let gap = " ".repeat(INDENT.saturating_sub(label.len()));
-    let text = shorten(&clean(text), room);
+    let text = shorten(&clean(text), room) + &end;
     let text = if label.is_empty() { ink.paint(&text, style.color) } else { text };
     let label = if label.is_empty() { String::new() } else { ink.paint(label, style.color) };
     format!("{label}{gap}{text}\n")
@@ -350,6 +356,21 @@ mod tests {
             "nvme2n1 is slow. -> ",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_command_and_a_rule_are_never_cut() {
+        let style = Style { width: 80, color: false, wide: false, columns: None };
+        let next = "See how many slots it has and which firmware each of them holds: sudo nvme fw-log /dev/nvme0";
+        let what = "nvme0 has another firmware than its twins".into();
+        let entry = Entry { severity: Severity::Warn, rule: "x", what, next, follows: Vec::new() };
+        let shown = two_lines(Ink::Doubt, "WARN", &entry, &style);
+        let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.ends_with("sudo nvme fw-log /dev/nvme0"), "{shown}");
+        let long =
+            "the reads of this job came from the page cache of the kernel and not from the drive";
+        let note = line_of_rule("NOTE", Ink::Dim, long, "page-cache", &style);
+        assert!(note.ends_with("… [page-cache]\n") && display_width(&note) <= 81, "{note}");
     }
 
     #[test]

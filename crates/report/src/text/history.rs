@@ -14,7 +14,7 @@ use crate::history::{Past, history};
 /// preparation and run, and how much was written since.
 pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String {
     if states.is_empty() {
-        return "No drive history yet: iodyno prepare records it.\n".into();
+        return "No drive history yet: iodyno prepare records it, for NVMe namespaces.\n".into();
     }
     let column = GridColumn::new;
     let columns = [

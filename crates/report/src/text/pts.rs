@@ -1,7 +1,7 @@
 //! Report items required by the SNIA PTS, besides host, drives and figures, which have tables of
 //! their own. Items not recorded are listed as unknown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_judge::compressible;
 use iodyno_model::{
@@ -11,7 +11,6 @@ use iodyno_model::{
 };
 
 use super::Style;
-use super::host::counted;
 use super::ink::Ink;
 use super::runs::{started, took, utc};
 use super::words::{Hanging, clean};
@@ -63,7 +62,10 @@ pub(crate) fn pts_lines(
     for target in &run.targets {
         let before = match &plan.preparation {
             Some(own) => {
-                let on_it = record.measurements.iter().filter(|of| of.targets == [*target]);
+                let on_it = record
+                    .measurements
+                    .iter()
+                    .filter(|of| of.targets == *std::slice::from_ref(target));
                 let block = record.host().and_then(|host| host.block(target));
                 Preparation::ByRun {
                     own,
@@ -333,19 +335,21 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
     items.extend(ranges);
     // Seconds by default.
     let time = |text: &String| parse_duration_ns(text, 1e9).map(|ns| ns as u64);
+    let lasts = |options: &BTreeMap<String, String>| {
+        options.contains_key("time_based") || !options.contains_key("runtime")
+    };
     let times: BTreeSet<u64> =
         workloads().filter_map(|of| of.options.get("runtime").and_then(time)).collect();
     let times: Vec<String> = times.iter().map(|ns| format_duration_ns(*ns as f64)).collect();
     items.push(match times.is_empty() {
         true => "time per point unknown".into(),
-        false if workloads().all(|of| of.options.contains_key("time_based")) => {
+        false if workloads().all(|of| lasts(&of.options)) => {
             format!("time per point {}", times.join(", "))
         }
         false => format!("time per point at most {}", times.join(", ")),
     });
     let is_refilled = |of: &&Measurement| of.workload.options.contains_key("refill_buffers");
-    let smaller: BTreeSet<String> =
-        measurements.iter().filter_map(|of| compressible(of).ok()?).collect();
+    let smaller: BTreeSet<String> = measurements.iter().filter_map(|of| compressible(of)).collect();
     let is_known = !measurements.is_empty();
     items.push(match is_known && measurements.iter().all(is_refilled) {
         _ if !smaller.is_empty() => {

@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use super::Style;
-use super::attention::line;
+use super::attention::{line, line_of_rule};
 use super::figure::stated;
 use super::host::counted;
 use super::ink::Ink;
@@ -15,6 +15,7 @@ use super::outlook::predictions_text;
 use super::point_grids::{PlannedPoint, in_order, matrices, rate};
 use super::replay::{self, replayed};
 use super::results::table_of;
+use super::runs::{started, state};
 use super::words::{clean, listed};
 
 /// Caveats shown before the rest is counted.
@@ -43,7 +44,10 @@ pub(crate) fn clause(
     };
     let count = counted(all.iter().enumerate().filter(is_counted).count(), noun);
     let targets = distinct(all.iter().flat_map(|of| &of.targets).cloned());
+    let run = &record.run;
+    let has_begun = !all.is_empty() || run.state == RunState::Done || run.command.is_empty();
     let mut text = match (failed, targets.is_empty()) {
+        (0, true) if !has_begun => clean(&run.command),
         (0, true) => count,
         (0, false) if targets.len() > 1 => format!("{count} on {} targets", targets.len()),
         (0, false) => format!("{count} on {}", target_words(&targets)),
@@ -66,9 +70,13 @@ pub(crate) fn clause(
             text = format!("{text}: most {}", bests.join(", "));
         }
     }
+    if let Some(state) = state(run).filter(|_| run.is_alive) {
+        text = format!("{text}: {state}, since {} UTC", started(run));
+    }
     let label = match (assessment.verdict, record.run.state) {
         _ if failed > 0 => ("FAILED", Ink::Bad),
         (_, RunState::Interrupted) => ("STOPPED", Ink::Doubt),
+        (_, RunState::Running) if run.is_alive => ("RUNNING", Ink::Open),
         (_, RunState::Running) => ("UNFINISHED", Ink::Doubt),
         // No findings, and nothing was compared.
         (Verdict::Unjudged | Verdict::Pass, _) if !is_judged(assessment) => ("DONE", Ink::Good),
@@ -188,9 +196,8 @@ pub(super) fn caveats(
             0 => String::new(),
             others => format!(" ({others} more alike)"),
         };
-        let why = why.trim_end_matches('.');
-        let text = format!("{names}{more}: {not_valid}{why} [{}]", clean(rule));
-        out.push_str(&line(label, ink, &text, style));
+        let text = format!("{names}{more}: {not_valid}{why}");
+        out.push_str(&line_of_rule(label, ink, &text, rule, style));
     }
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         out.push_str(&line("", Ink::Dim, &format!("and {more} more (-v)"), style));

@@ -14,6 +14,9 @@ const SHORTEST_ID: usize = 13;
 /// Maximum width of a run's name or targets, so that one long name does not cost all runs a column.
 const WIDEST_CELL: usize = 40;
 
+/// Column of names, which is left out if no run has one.
+const NAME: usize = 1;
+
 /// Number of runs, then a line per run in the given order: shortest unique prefix of the id, name,
 /// start (UTC), duration, state, targets, command. Columns are dropped by priority until it fits
 /// `style.width`.
@@ -22,7 +25,7 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
         return "No runs stored yet: iodyno check makes one.\n".into();
     }
     let column = GridColumn::new;
-    let columns = [
+    let mut columns = vec![
         column("ID", 0, false),
         column("NAME", 3, false),
         column("STARTED (UTC)", 1, false),
@@ -33,7 +36,7 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
     ];
     let mut ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     ids.sort_unstable();
-    let rows: Vec<Vec<GridCell>> = runs
+    let mut rows: Vec<Vec<GridCell>> = runs
         .iter()
         .map(|run| {
             let (state, ink) = match run.state {
@@ -54,6 +57,10 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
             ]
         })
         .collect();
+    if runs.iter().all(|run| run.name.is_empty()) {
+        columns.remove(NAME);
+        rows.iter_mut().for_each(|row| drop(row.remove(NAME)));
+    }
     let of = |state| runs.iter().filter(|run| run.state == state).count();
     let states = [
         (RunState::Running, "running"),
@@ -79,7 +86,7 @@ pub fn run_heading(run: &Run, style: &Style) -> String {
     items.push(format!("{} UTC", started(run)));
     items.push(took(run));
     items.extend(origin(run));
-    items.extend(state(run).map(str::to_owned));
+    items.extend(state(run));
     items.push(format!("iodyno {}", clean(&run.writer)));
     items.push(clean(&run.command));
     items.insert(0, lead);
@@ -97,14 +104,18 @@ pub(crate) fn origin(run: &Run) -> Option<String> {
 }
 
 /// State of an incomplete run.
-pub(crate) fn state(run: &Run) -> Option<&'static str> {
-    match run.state {
-        RunState::Done => None,
-        RunState::Running if run.is_alive => Some("still running"),
-        RunState::Running => Some("running, or killed"),
-        RunState::Interrupted => Some("interrupted"),
-        RunState::Failed => Some("a step failed"),
-    }
+pub(crate) fn state(run: &Run) -> Option<String> {
+    let word = match run.state {
+        RunState::Done => return None,
+        RunState::Running if run.is_alive => match run.pid {
+            Some(pid) => return Some(format!("still running, process {pid}")),
+            None => "still running",
+        },
+        RunState::Running => "running, or killed",
+        RunState::Interrupted => "interrupted",
+        RunState::Failed => "a step failed",
+    };
+    Some(word.into())
 }
 
 /// Shortest prefix of `id` that is unique among the sorted `ids`.

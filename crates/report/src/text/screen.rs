@@ -1,8 +1,8 @@
 //! Summary of a run: one line overall, what needs attention, a table, and commands for details.
 
 use iodyno_model::{
-    Assessment, Host, Predictions, Profile, Rounds, Run, RunKind, RunRecord, RunState, Severity,
-    Verdict, format_duration_ns,
+    Assessment, Predictions, Profile, Rounds, Run, RunKind, RunRecord, RunState, Scope, Severity,
+    Verdict, format_duration_ns, own_command,
 };
 
 use super::attention::{Entry, attention_text, entries};
@@ -68,7 +68,7 @@ pub fn run_screen(
                 Some(sentence) => {
                     Hanging { indent: 2, separator: " ", ..Hanging::of(style) }.lines(sentence)
                 }
-                None => table(record.host(), &glance, style),
+                None => table(record, &glance, style),
             };
             let head = headline(record, &entries, label, [Some(clause), skipped], style);
             let others = match glance.uncompared {
@@ -236,12 +236,15 @@ fn duration(ns: u64) -> String {
     }
 }
 
-fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
+fn table(record: &RunRecord, glance: &Glance, style: &Style) -> String {
     let dim = |text: &str| dim(&[text.to_owned()], style);
     if !glance.says_something() {
-        return match host {
+        let is_asked = record.run.scope == Scope::Machine;
+        return match record.host() {
             Some(host) if host.no_sysfs => dim(drives::NO_SYSFS),
-            Some(host) if host.drives.is_empty() => dim("No NVMe drive on this machine."),
+            Some(host) if host.drives.is_empty() && is_asked => {
+                dim("No NVMe drive on this machine.")
+            }
             _ => String::new(),
         };
     }
@@ -263,8 +266,10 @@ fn next_commands(record: &RunRecord, entries: &[Entry<'_>], run: &str, style: &S
     // A command is copied whole, and never broken.
     let next = |known: &str| format!("Next: {}", clean(&record.run.resume_command(known)));
     let next = goes_on.then(|| Ink::Dim.paint(&next(&known), style.color) + "\n");
-    let of_run = |command: &str| (!run.is_empty()).then(|| format!("{command} {run}"));
+    let of_run = |what: &str, command: &str| {
+        (!run.is_empty()).then(|| format!("{what}: {}", own_command(&format!("{command} {run}"))))
+    };
     let why = entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule)));
-    let items = [of_run("Details: iodyno show -v"), why, of_run("Page: iodyno report")];
+    let items = [of_run("Details", "show -v"), why, of_run("Page", "report")];
     next.unwrap_or_default() + &dim(&items.into_iter().flatten().collect::<Vec<_>>(), style)
 }

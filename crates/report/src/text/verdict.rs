@@ -58,7 +58,7 @@ pub(crate) fn verdict_words(
             findings => format!("{findings} findings need attention"),
         },
         2 => "the command or a target cannot be used".into(),
-        3 if run.state == RunState::Running => runs::state(run).unwrap_or_default().into(),
+        3 if run.state == RunState::Running => runs::state(run).unwrap_or_default(),
         3 => "interrupted, or a measurement failed".into(),
         4 => "no failures; some results could not be judged".into(),
         _ => "unknown exit status".to_string(),

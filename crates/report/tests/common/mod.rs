@@ -213,6 +213,7 @@ pub(crate) fn record() -> RunRecord {
             command: "iodyno check".into(),
             state: RunState::Done,
             is_alive: false,
+            pid: None,
             started_ns: START_NS,
             ended_ns: Some(START_NS + 104_000_000_000),
             writer: "0.1.0".into(),

@@ -13,6 +13,7 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         command: "iodyno check nvme0".into(),
         state: RunState::Running,
         is_alive: false,
+        pid: None,
         started_ns,
         ended_ns: None,
         writer: "0.1.0".into(),

@@ -42,7 +42,7 @@ impl TargetError {
             ),
             Self::TooSmall { .. } => "name a device or file that holds data".into(),
             Self::Refused { .. } => "name a device, or a directory on a disk".into(),
-            Self::NoPermission { .. } => as_root(),
+            Self::NoPermission { .. } => permission_step(),
             Self::NoNode { path, .. } => format!(
                 "make the host's {path} visible where iodyno runs: mount --bind /dev in a chroot, \
                  --device={path} for a container"
@@ -117,6 +117,7 @@ impl TargetError {
                 Some(Errno::ROFS) => {
                     "its file system is read-only: name a file in it, or another directory".into()
                 }
+                Some(Errno::NOTDIR) => "a part of its path is a file: check the path".into(),
                 Some(Errno::DQUOT) => "raise the quota, or name another directory".into(),
                 _ => "see dmesg, and repeat".into(),
             },
@@ -129,8 +130,21 @@ pub fn command_words() -> impl Iterator<Item = String> {
     std::env::args_os().map(|typed| typed.to_string_lossy().into_owned())
 }
 
+/// Returns what helps where a permission is missing: the command line as root, or for root itself
+/// what refuses it.
+pub fn permission_step() -> String {
+    match rustix::process::geteuid().is_root() {
+        true => {
+            "the kernel refuses it to root too: container device rules, an immutable file (lsattr) \
+             or a security module"
+                .into()
+        }
+        false => as_root(),
+    }
+}
+
 /// Returns the command line as typed, to be run as root: `sudo …`, quoted for a shell.
-pub fn as_root() -> String {
+pub(crate) fn as_root() -> String {
     sudo_line(command_words())
 }
 

@@ -27,7 +27,10 @@ pub use recorder::{Options, Recorder, Watched};
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// tracefs is not mounted, or the kernel has none.
-    #[error("tracefs is not mounted: mount -t tracefs none /sys/kernel/tracing")]
+    #[error("tracefs is not mounted: {}mount -t tracefs none /sys/kernel/tracing", match rustix::process::geteuid().is_root() {
+        true => "",
+        false => "run as root, after: sudo ",
+    })]
     NotMounted,
     /// The user is not root, or the kernel is locked down.
     #[error("cannot use {path}: permission denied; {}", match rustix::process::geteuid().is_root() {

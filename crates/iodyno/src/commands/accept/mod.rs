@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Accepted, Assessment, Host, RunRecord, rfc3339};
+use iodyno_model::{Accepted, Assessment, Host, RunRecord, format_duration_ns, rfc3339};
 use iodyno_report::document::read::read_runs;
 use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 
@@ -35,6 +35,8 @@ use profile::{Placeholders, Profile};
 const RESERVE: (u32, Duration) = (4, Duration::from_secs(60));
 /// Interval between checks for an interrupt.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Delay behind --start-at that is noted, ns.
+const NOTED_LATE_NS: i64 = 1_000_000_000;
 /// Time before --start-at from which the wait polls, so that it ends precisely.
 const POLL_BEFORE_START: Duration = Duration::from_millis(2);
 
@@ -52,6 +54,13 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     context.source()?;
     end_on_signals(&context.interrupted)?;
     if let Some(at_ns) = arguments.start_at {
+        let late_ns = iodyno_campaign::now_ns().saturating_sub(at_ns);
+        if late_ns > NOTED_LATE_NS && !context.quiet {
+            let late = format_duration_ns(late_ns as f64);
+            terminal::note(&format!(
+                "--start-at was {late} ago: this node starts now, other nodes may have begun"
+            ));
+        }
         wait_for(context, at_ns);
     }
     let deadline_ns = match arguments.deadline {

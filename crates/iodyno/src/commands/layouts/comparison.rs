@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use iodyno_judge::layouts::Layouts as Comparison;
-use iodyno_model::{RunRecord, shell_word};
+use iodyno_model::{RunRecord, own_command, shell_word};
 use iodyno_report::text::{json_text, layouts_text};
 
 use crate::arguments::{Show, Table};
@@ -16,8 +16,9 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
     }
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();
     if let Some(comparison) = Comparison::among(&named) {
-        let further = [format!("Page: iodyno report {}", shell_word(&arguments.run))];
-        terminal::print(&shown(context, &comparison, &arguments.table, &further)?)?;
+        let page = own_command(&format!("report {}", shell_word(&arguments.run)));
+        let further = [format!("Page: {page}")];
+        terminal::print(&shown(context, &comparison, &arguments.table.table(), &further)?)?;
     }
     Ok(0)
 }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
 use iodyno_judge::layouts::Layouts as Comparison;
 use iodyno_layout::{Layout, expand, parse};
-use iodyno_model::{Bytes, Host, RunRecord, RunState, add_missing, shell_word};
+use iodyno_model::{Bytes, Host, RunRecord, RunState, add_missing, own_command, shell_word};
 use iodyno_store::{Store, StoreError};
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unmatched_permissions};
 
@@ -304,17 +304,12 @@ fn print(
     let further = own.map_or(Vec::new(), |own| {
         let (own, all) = (shell_word(&own), shell_word(name));
         // The name of all finds nothing where there is none to compare, as after Ctrl-C.
-        if !is_comparison {
-            return vec![
-                format!("Details: iodyno show {own}"),
-                format!("Page: iodyno report {own}"),
-            ];
-        }
-        vec![
-            format!("Details: iodyno show {own}"),
-            format!("Together: iodyno show {all}"),
-            format!("Page: iodyno report {all}"),
-        ]
+        let all = if is_comparison { all } else { own.clone() };
+        let mut commands = vec![("Details", format!("show {own}"))];
+        commands.extend(is_comparison.then(|| ("Together", format!("show {all}"))));
+        commands.push(("Page", format!("report {all}")));
+        let worded = commands.iter().map(|(what, words)| format!("{what}: {}", own_command(words)));
+        worded.collect()
     });
     let table = &arguments.run_options.load_options.table;
     terminal::print(&comparison::shown(context, &compared, table, &further)?)

@@ -24,11 +24,11 @@ use iodyno_fio::FioGenerator;
 use iodyno_job::is_fio_only;
 use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{
-    CommandLine, Debug, Environment, Eta, OptionTable, Section, SyntaxError, parse_command_line,
-    process_variable, show_command,
+    CommandLine, Debug, Environment, Eta, OptionTable, Page, Section, SyntaxError,
+    parse_command_line, process_variable, show_command,
 };
 use iodyno_load::LoadGenerator;
-use iodyno_model::shell_word;
+use iodyno_model::{own_command, shell_word};
 use iodyno_native::{CommandPolicy, NativeGenerator};
 
 use crate::arguments::{LiveView, Run, RunGenerator};
@@ -66,6 +66,12 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let line = parse_command_line(&arguments.job, &OptionTable).map_err(|error| usage(&error))?;
     let invocation = &line.invocation;
     if let Some(page) = &invocation.page {
+        if face == Face::Iodyno && *page == Page::Version && arguments.job.len() > 1 {
+            bail_usage!(
+                "-v is fio's --version here, so no job was run; details of a run: {}",
+                own_command("show -v last")
+            );
+        }
         return pages::show(page);
     }
     terminal::print(&debug::head(&invocation.debug))?;

@@ -1,6 +1,6 @@
 //! Runs in rounds are compared only by their measurement windows.
 
-use iodyno_model::{Purpose, RunKind, RunRecord, Validity};
+use iodyno_model::{Purpose, Run, RunKind, RunRecord, Validity};
 
 use super::*;
 use crate::testing::in_rounds;
@@ -80,8 +80,10 @@ fn preparations_are_compared_with_preparations_alone() {
         (record.run.kind, record.run.rounds) = (kind, None);
         record.measurements.truncate(2);
         record.measurements[0].purpose = Purpose::Fill;
-        record.measurements[0].workload.bs = Some(512);
-        compared(&[&record, &RunRecord { run: run([]).run, ..record.clone() }]).rows.len()
+        record.measurements[0].name = "fill".into();
+        record.measurements[0].workload.rw = Some("write".into());
+        let other = Run { id: run([]).run.id, ..record.run.clone() };
+        compared(&[&record, &RunRecord { run: other, ..record.clone() }]).rows.len()
     };
     assert_eq!((prepared(RunKind::Sweep), prepared(RunKind::Prepare)), (1, 2));
 }

@@ -106,6 +106,7 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
             command: head.command,
             state: head.state,
             is_alive: false,
+            pid: None,
             started_ns: time_ns(&head.started)?,
             ended_ns: head.ended.as_deref().map(time_ns).transpose()?,
             writer: head.writer,
