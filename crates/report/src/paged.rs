@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "page")]
 use iodyno_model::{DriveState, Measurement, Predictions, Rounds, RunRecord};
 
 use crate::Judged;

@@ -4,6 +4,8 @@ use iodyno_model::PerDirection;
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
+/// What NVMe's unreadable blocks are on Linux; fio, which knows EIO alone, ends there.
+const ENODATA: i32 = 61;
 const EILSEQ: i32 = 84;
 
 /// fio's `continue_on_error`: errors after which a job continues.
@@ -46,7 +48,7 @@ impl Errors {
     }
 
     /// True if the job continues after an I/O, which `reads` or not, failed with `errno`: as in fio
-    /// (td_error.c), EILSEQ is one of verifying, and a list replaces EIO and EILSEQ.
+    /// (td_error.c), EILSEQ is one of verifying, and a list replaces EIO (or ENODATA) and EILSEQ.
     #[must_use]
     pub fn continues_after(&self, reads: bool, errno: i32) -> bool {
         let (continue_on, ignored) = (self.continue_on(), &self.ignore_error);
@@ -58,7 +60,7 @@ impl Errors {
         continues
             && match list.as_slice() {
                 [] if self.gives_up => errno != ENOSPC,
-                [] => [EIO, EILSEQ].contains(&errno),
+                [] => [EIO, ENODATA, EILSEQ].contains(&errno),
                 list => list.contains(&errno),
             }
     }
@@ -85,6 +87,7 @@ mod tests {
         for (errors, reads, errno, continues) in [
             (&Errors::default(), true, EIO, false),
             (&given, true, EIO, true),
+            (&given, true, ENODATA, true),
             (&given, false, EILSEQ, true),
             (&given, false, ETIMEDOUT, false),
             (&given, false, ENOSPC, false),

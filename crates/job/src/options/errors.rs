@@ -30,12 +30,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&WORDS),
         "none",
         ["read", "io", "all", "verify"],
-        "go on after EIO and EILSEQ of these kinds, or after those of ignore_error"
+        "go on after EIO, ENODATA and EILSEQ of these kinds, or after those of ignore_error"
     ),
     OptionSpec {
         name: "ignore_error",
         examples: &["EIO:ENOSPC", ",ENOSPC", "EIO,28,EILSEQ"],
-        help: "errors to go on after instead of EIO and EILSEQ, for reads, writes and verifying, by name or number",
+        help: "errors to go on after instead of EIO, ENODATA and EILSEQ, for reads, writes and verifying, by name or number",
         kind: || Kind::Directions(Box::new(Kind::Names)),
         parse: |job, value| {
             let mut parts = value.text.split(',');
