@@ -207,14 +207,10 @@ impl FinishedPhase<'_> {
             return None;
         }
         let file_bytes = target.room.size_bytes;
-        let of_file = |amount: Amount| match amount {
-            Amount::Bytes(bytes) => bytes,
-            Amount::Percent(percent) => (file_bytes as f64 * percent / 100.0) as u64,
-        };
-        let rest = file_bytes.saturating_sub(of_file(space.offset));
+        let rest = file_bytes.saturating_sub(space.offset.of(file_bytes));
         let used = match space.size {
             Some(Amount::Bytes(_)) if is_reported => return None,
-            size => size.map_or(rest, |size| of_file(size).min(rest)),
+            size => size.map_or(rest, |size| size.of(file_bytes).min(rest)),
         };
         Some(used).filter(|bytes| *bytes > 0)
     }

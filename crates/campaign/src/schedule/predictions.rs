@@ -7,7 +7,6 @@ use iodyno_model::{
     DirectionResult, EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction,
     Predictions, RunRecord, Under,
 };
-use iodyno_stats::quantile_interval;
 
 use super::surface::{KneeOf, MeasuredPoint, Surface, is_outstanding};
 use crate::measurement::p99::Q;
@@ -37,14 +36,10 @@ impl MeasuredPoint {
 
 /// The p99, ns: with its interval if that is known, else as shown.
 fn p99(result: &DirectionResult) -> Option<Estimate> {
-    let Some((kind, bins)) = result.total_or_completion_bins() else {
-        return result.percentile(Q * 100.0).map(|(_, stated)| stated);
-    };
-    match quantile_of_result(result, kind, Q * 100.0, LEVEL) {
-        Some(found) => Some(Estimate::confident(found.value, found.low, found.high, LEVEL)),
-        None if !quantile_interval::is_shown(bins.count(), Q) => None,
-        None => bins.quantile_ns(Q).map(|ns| Estimate::bare(ns as f64)),
-    }
+    let kind = result.total_or_completion_bins().map(|(kind, _)| kind);
+    let found = kind.and_then(|kind| quantile_of_result(result, kind, Q * 100.0, LEVEL));
+    let found = found.map(|of| Estimate::confident(of.value, of.low, of.high, LEVEL));
+    found.or_else(|| Some(result.known_percentile(Q * 100.0)?.1))
 }
 
 /// Measured values of each point.

@@ -11,6 +11,21 @@ pub enum Amount {
     Percent(f64),
 }
 
+impl Amount {
+    /// Returns it in bytes, of a file or device of `whole` bytes; exact for percentages of up to
+    /// three decimals.
+    #[must_use]
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => {
+                let thousandths = (percent * 1000.0).round().max(0.0) as u128;
+                u64::try_from(u128::from(whole) * thousandths / 100_000).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
 /// A contiguous byte range of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
@@ -47,15 +62,5 @@ with_defaults! {
         /// Extents that all offsets stay within; empty: no restriction. Not an option: the parts of
         /// the target that were found to hold data.
         pub extents: Vec<Extent>,
-    }
-}
-
-impl Amount {
-    /// Converts to bytes, percentages being of `whole` bytes.
-    pub fn of(self, whole: u64) -> u64 {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Percent(percent) => (whole as f64 * percent / 100.0) as u64,
-        }
     }
 }

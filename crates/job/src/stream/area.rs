@@ -44,7 +44,7 @@ impl Areas {
         let space = &job.space;
         let smallest = smallest_block(job);
         let percent = |amount: Option<Amount>| match amount {
-            Some(Amount::Percent(percent)) if percent != 100.0 => Some(percent),
+            Some(Amount::Percent(percent)) if percent != 100.0 => amount,
             _ => None,
         };
         let asked = match space.size {
@@ -92,10 +92,10 @@ impl Areas {
             };
             if let Some(percent) = percent(space.size) {
                 let end = length.saturating_add(start);
-                length = share(end, percent).min(length);
+                length = percent.of(end).min(length);
                 length -= length % smallest;
             }
-            let made = percent(space.io_size).map_or(length, |percent| share(length, percent));
+            let made = percent(space.io_size).map_or(length, |percent| percent.of(length));
             total = total.saturating_add(made);
             if grow {
                 file_bytes = file_bytes.max(length.saturating_add(start));
@@ -133,28 +133,12 @@ pub(super) fn smallest_block(job: &Job) -> u64 {
 fn start(job: &Job, file_bytes: u64) -> u64 {
     let space = &job.space;
     let clone = u64::from(job.threads.clone);
-    let mut align = matches!(space.offset, Amount::Percent(percent) if percent > 0.0);
-    let increment = match space.offset_increment {
-        Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => {
-            align |= percent > 0.0;
-            share(file_bytes, percent)
-        }
-    };
-    let offset = match space.offset {
-        Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => share(file_bytes, percent),
-    };
-    let offset = offset.saturating_add(clone.saturating_mul(increment));
-    if !align {
+    let increment = space.offset_increment.of(file_bytes);
+    let offset = space.offset.of(file_bytes).saturating_add(clone.saturating_mul(increment));
+    let is_share = |amount| matches!(amount, Amount::Percent(percent) if percent > 0.0);
+    if !is_share(space.offset) && !is_share(space.offset_increment) {
         return offset;
     }
     let to = if space.offset_align > 0 { space.offset_align } else { smallest_block(job) };
     offset.checked_next_multiple_of(to).unwrap_or(offset)
-}
-
-/// `percent` of `whole`; exact for percentages of up to three decimals.
-fn share(whole: u64, percent: f64) -> u64 {
-    let thousandths = (percent * 1000.0).round().max(0.0) as u128;
-    u64::try_from(u128::from(whole) * thousandths / 100_000).unwrap_or(u64::MAX)
 }

@@ -197,7 +197,7 @@ fn distinct<'s, 'a>(samples: &[&'s Sample<'a>]) -> Vec<&'s Sample<'a>> {
         let result = of.total.first().map(|result| (result.ios, result.bytes));
         let alike = alike.entry((&of.name, of.started_ns, result)).or_default();
         let known = |other: &&Sample<'_>| {
-            !std::ptr::eq(other.record, sample.record) && other.jobs == sample.jobs
+            !std::ptr::eq(other.record, sample.record) && other.is_copy(sample)
                 || std::ptr::eq(other.first(), sample.first())
         };
         if !alike.iter().any(known) {

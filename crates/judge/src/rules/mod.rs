@@ -313,7 +313,7 @@ mod tests {
     /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0x18c5_98a1_63ad_e8d6);
+        const JUDGED_BY: (&str, u64) = ("8", 0xe23d_e4ab_4ca7_923b);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());
