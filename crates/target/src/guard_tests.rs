@@ -12,7 +12,7 @@ use iodyno_host::{Depth, Live, snapshot};
 use iodyno_model::{Host, Use};
 use rustix::fs::OFlags;
 
-use crate::loop_devices::{Loop, MIB, eventually, run, try_to_run, unmount};
+use crate::loop_devices::{Loop, MIB, detach, eventually, run, try_to_run, unmount};
 use crate::testing::Faked;
 use crate::{
     Access, OpenHow, Permission, SyncMode, Target, TargetError, WriteClearance, resolve,
@@ -301,7 +301,7 @@ fn a_loop_device_on_it_and_what_is_under_a_loop_device_are_uses() {
         assert!(error.to_string().contains(&format!("{}: mounted at", disk.name())), "{error}");
         drop(mounted);
     });
-    run("losetup", &["--detach", &on_top]);
+    detach(&on_top);
     found.unwrap();
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::loop_devices::{Loop, MIB, eventually, run, unmount};
+use crate::loop_devices::{Loop, MIB, detach, eventually, run, unmount};
 use crate::resolve;
 use crate::testing::{host, host_under};
 
@@ -332,7 +332,7 @@ fn a_file_in_use_is_refused_whatever_is_allowed() {
 
     let device = run("losetup", &["--find", "--show", path.to_str().unwrap()]);
     let error = std::panic::catch_unwind(|| refused(&plan, &[&path]));
-    run("losetup", &["--detach", &device]);
+    detach(&device);
     let error = error.unwrap();
     assert!(error.to_string().contains("backs loop"), "{error}");
     assert!(matches!(error, TargetError::InUse { .. }), "{error}");

@@ -43,6 +43,20 @@ pub(crate) fn unmount(path: &str) {
     eventually(path, || try_to_run("umount", &[path]).is_ok());
 }
 
+/// Detaches a loop device, whole: while anybody has it open, the kernel detaches it at the last
+/// close only, and until then it backs what it did.
+pub(crate) fn detach(device: &str) {
+    let name = device.strip_prefix("/dev/").unwrap();
+    let backing = || fs::read(format!("/sys/block/{name}/loop/backing_file")).ok();
+    let before = backing();
+    let detached = try_to_run("losetup", &["--detach", device]);
+    // A failed test may still use it; its own panic matters.
+    if !std::thread::panicking() {
+        detached.unwrap_or_else(|said| panic!("{device}: {said}"));
+        eventually(device, || backing() != before);
+    }
+}
+
 /// A loop device on a file in a directory of its own.
 pub(crate) struct Loop {
     pub(crate) device: String,
@@ -93,9 +107,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // A failed test may still use it; its own panic matters.
-        let detached = try_to_run("losetup", &["--detach", &self.device]);
-        assert!(detached.is_ok() || std::thread::panicking(), "{detached:?}");
+        detach(&self.device);
     }
 }
 
