@@ -71,6 +71,11 @@ impl RunKind {
         matches!(self, Self::Check | Self::Capture)
     }
 
+    /// True if such a run can be resumed: its points are known individually.
+    pub const fn is_resumable(self) -> bool {
+        matches!(self, Self::Sweep | Self::Prepare)
+    }
+
     /// Kind and rounds of a run stored by an earlier version, which kept only the name and the text
     /// of the plan.
     pub fn from_earlier_version(plan_name: &str, plan: &str) -> (Self, Option<RoundsPlan>) {

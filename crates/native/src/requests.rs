@@ -112,8 +112,6 @@ impl Requests {
     /// Reserves room to take `count` at once. `ahead`: further requests may be generated ahead,
     /// which fixes their direction. The order is kept.
     pub(crate) fn reserve(&mut self, max: usize, ahead: bool) {
-        // The page cache must be dropped at the start of a pass, not long before.
-        let ahead = ahead && self.page_cache.is_none();
         self.min_batch = if ahead { AHEAD } else { 1 };
         let mut room = std::mem::take(&mut self.ahead).into_vec();
         room.resize(room.len().max(max).max(self.min_batch), Request::default());
@@ -156,7 +154,9 @@ impl Requests {
         let empty = &mut self.ahead[kept..until];
         let count = match &mut self.source {
             Source::Stream(stream) => {
-                let count = stream.fill(empty);
+                // The page cache is dropped at the start of a pass, not long before.
+                let least = if self.page_cache.is_some() { count - kept } else { empty.len() };
+                let count = stream.fill_within_pass(empty, least);
                 drop_pages_on_restart(&mut self.page_cache, stream);
                 count
             }

@@ -10,7 +10,7 @@ use iodyno_campaign::{
     cost, differences, writes_since_stop,
 };
 use iodyno_files::folder_of;
-use iodyno_model::{PtsStatement, Run, RunKind, RunRecord, RunState};
+use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
 use iodyno_store::Store;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
@@ -246,9 +246,9 @@ fn newest_stopped(store: &Store) -> Result<Run> {
     Ok(store.runs()?.into_iter().find(is_left).ok_or_else(|| Usage(none.into()))?)
 }
 
-/// Study of a run that can be resumed: its points are known individually.
+/// Study of a run that can be resumed.
 fn resumable(run: &Run) -> Option<Study> {
-    Study::of(run).filter(|_| run.kind != RunKind::Check)
+    Study::of(run).filter(|_| run.kind.is_resumable())
 }
 
 /// A typed path that is another file here than in the directory where the run began, with the run's

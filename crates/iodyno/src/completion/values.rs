@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction};
 use clap_complete::CompletionCandidate as Candidate;
 use iodyno_campaign::{Study, profile, profile_names};
 use iodyno_job::{Kind, OptionSpec};
-use iodyno_model::{Run, RunKind, RunState};
+use iodyno_model::{Run, RunState};
 use iodyno_store::Store;
 
 /// Maximum number of runs offered, newest first.
@@ -86,8 +86,7 @@ fn or_files(found: Vec<Candidate>, typed: &OsStr) -> Vec<Candidate> {
 
 /// True for a run that `iodyno resume` can continue.
 fn is_stopped(run: &Run) -> bool {
-    matches!(run.kind, RunKind::Sweep | RunKind::Prepare)
-        && matches!(run.state, RunState::Interrupted | RunState::Failed)
+    run.kind.is_resumable() && matches!(run.state, RunState::Interrupted | RunState::Failed)
 }
 
 /// Stored runs that are wanted, by name if they have one.

@@ -107,9 +107,19 @@ impl Stream {
     /// (`size`, `io_size`, `number_ios`, `loops`) is done. With `time_based` the stream starts over
     /// by itself.
     pub fn fill(&mut self, requests: &mut [Request]) -> usize {
+        self.fill_within_pass(requests, requests.len())
+    }
+
+    /// As [`Self::fill`], but beyond the first `least` requests only those before the next
+    /// [restart](Self::restarts): perhaps none.
+    pub fn fill_within_pass(&mut self, requests: &mut [Request], least: usize) -> usize {
         let mut made = 0;
         while made < requests.len() {
             if self.burst_left == 0 {
+                // Only a single step restarts a file.
+                if made >= least {
+                    break;
+                }
                 let Some(request) = self.step() else {
                     break;
                 };

@@ -1,8 +1,8 @@
 //! Summary of a run: one line overall, what needs attention, a table, and commands for details.
 
 use iodyno_model::{
-    Assessment, Predictions, Profile, Rounds, Run, RunKind, RunRecord, RunState, Scope, Severity,
-    Verdict, format_duration_ns, own_command,
+    Assessment, Predictions, Profile, Rounds, Run, RunRecord, RunState, Scope, Severity, Verdict,
+    format_duration_ns, own_command,
 };
 
 use super::attention::{Entry, attention_text, entries};
@@ -258,7 +258,7 @@ fn table(record: &RunRecord, glance: &Glance, style: &Style) -> String {
 
 /// Commands for details.
 fn next_commands(record: &RunRecord, entries: &[Entry<'_>], run: &str, style: &Style) -> String {
-    let goes_on = matches!(record.run.kind, RunKind::Sweep | RunKind::Prepare)
+    let goes_on = record.run.kind.is_resumable()
         && record.run.state == RunState::Interrupted
         && !run.is_empty();
     let Run { id, name, .. } = &record.run;
