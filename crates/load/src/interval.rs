@@ -48,8 +48,9 @@ pub struct IoRow {
     pub ended_ns: u64,
     /// Total latency, ns.
     pub latency_ns: u64,
-    /// Part of it until the submitting system call returned, if known.
-    pub submission_ns: Option<u64>,
+    /// Duration of its submission and the time from there to its completion, ns, if measured. A
+    /// paced I/O that was late has waited before, too.
+    pub split_ns: Option<(u64, u64)>,
     /// Direction.
     pub direction: Direction,
     /// Offset, bytes.

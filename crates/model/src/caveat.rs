@@ -55,6 +55,13 @@ pub enum Caveat {
         /// `iodepth` of the job.
         asked: u32,
     },
+    /// The job ended by itself before its `ramp_time`, so that nothing was counted.
+    EndedInRamp {
+        /// Time that it ran, ns.
+        ran_ns: u64,
+        /// `ramp_time`, ns.
+        ramp_ns: u64,
+    },
     /// `hipri` has no effect.
     NotPolled {
         /// Reason.
@@ -242,6 +249,10 @@ impl fmt::Display for Caveat {
                     f,
                     "iodepth={asked} has no effect: ioengine={engine} does one I/O at a time"
                 )
+            }
+            Self::EndedInRamp { ran_ns, ramp_ns } => {
+                let [ran, ramp] = [ran_ns, ramp_ns].map(|ns| *ns as f64 / 1e9);
+                write!(f, "nothing counted: it ended after {ran:.3} s, within ramp_time={ramp}")
             }
             Self::NotPolled { why } => f.write_str(match why {
                 NotPolled::NoPollQueues => {

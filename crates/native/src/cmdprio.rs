@@ -95,19 +95,20 @@ impl LatenciesByPriority {
         self.slot_priorities[usize::from(slot)].load(Relaxed)
     }
 
-    /// Records an I/O, whose latency is the sum of `submission_ns` and `completion_ns`.
+    /// Records an I/O, `completion_ns` of whose latency followed its submission.
     pub(crate) fn record(
         &mut self,
         slot: u16,
         direction: Direction,
-        (submission_ns, completion_ns): (u64, u64),
+        latency_ns: u64,
+        completion_ns: u64,
         shared: &JobControl,
     ) {
         if !self.counting && shared.is_counting() {
             self.counting = true;
             self.latencies = PerDirection::default();
         }
-        let ns = completion_ns + if self.totals { submission_ns } else { 0 };
+        let ns = if self.totals { latency_ns } else { completion_ns };
         let priority = self.priority(slot);
         self.latencies.of_mut(direction).record(priority, ns);
     }

@@ -1,5 +1,6 @@
 //! Per-completion work of jobs that need more than counts and latencies.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -10,7 +11,7 @@ use iodyno_model::{Caveat, Direction, PerDirection, SplitLatency};
 use crate::block_lives::BlockLives;
 use crate::clock::Clock;
 use crate::cmdprio::LatenciesByPriority;
-use crate::engines::Completion;
+use crate::engines::{Completion, Engine};
 use crate::in_flight::{Batch, InFlight};
 use crate::iolog_writer::IologWriter;
 use crate::job_control::JobControl;
@@ -52,8 +53,8 @@ pub(crate) struct CompletionHooks {
 /// Latencies split into submission and completion.
 #[derive(Debug)]
 struct SplitLatencies {
-    /// By slot: when the submitting system call returned, ticks; 0: not yet.
-    submitted_at: Box<[u64]>,
+    /// By slot: start and end of its submission, ticks.
+    submissions: Box<[[u64; 2]]>,
     latencies: PerDirection<Option<SplitLatency>>,
     /// Receives them over time as well, for averaged logs.
     tallies: Arc<Tallies>,
@@ -94,8 +95,8 @@ impl CompletionHooks {
         let report = &job.report;
         let logged = (rows.is_some() && !report.disable_slat) || report.averages_submissions();
         let shown = report.percentiles.slat || logged;
-        let split = (report.strict_stamps || (shown && queues)).then(|| SplitLatencies {
-            submitted_at: vec![0; depth.into()].into(),
+        let split = (queues && (shown || report.strict_stamps)).then(|| SplitLatencies {
+            submissions: vec![[0; 2]; depth.into()].into(),
             latencies: PerDirection::default(),
             tallies: Arc::clone(tallies),
             counting: false,
@@ -155,27 +156,34 @@ impl CompletionHooks {
         }
     }
 
-    /// Called before `batch` is submitted.
-    pub(crate) fn queued(&mut self, batch: &Batch<'_>) {
+    /// Marks a batch that was queued as in flight since `start`. Where submission is measured, it is
+    /// submitted in a system call of its own: one that also waits would count as submission.
+    ///
+    /// # Errors
+    /// As [`Engine::enter`].
+    pub(crate) fn queued(
+        &mut self,
+        engine: &mut impl Engine,
+        batch: &Batch<'_>,
+        start: impl FnOnce() -> u64,
+    ) -> io::Result<()> {
         if let Some(iolog) = &mut self.iolog {
             iolog.record(self.clock, batch);
         }
-        if let Some(split) = &mut self.split {
-            for slot in batch.slots {
-                split.submitted_at[usize::from(*slot)] = 0;
-            }
+        let Some(split) = &mut self.split else {
+            batch.mark_submitted(start());
+            return Ok(());
+        };
+        let now = self.clock.now();
+        let start_ticks = start();
+        batch.mark_submitted(start_ticks);
+        engine.enter(0)?;
+        // Paced I/Os may have been due long before.
+        let submission = [now.max(start_ticks), self.clock.now()];
+        for slot in batch.slots {
+            split.submissions[usize::from(*slot)] = submission;
         }
-    }
-
-    /// Called at `now`, after the system call that submitted all slots without a time stamp.
-    pub(crate) fn submit_returned(&mut self, now: u64) {
-        if let Some(split) = &mut self.split {
-            for stamp in &mut split.submitted_at {
-                if *stamp == 0 {
-                    *stamp = now;
-                }
-            }
-        }
+        Ok(())
     }
 
     /// Records a successful I/O, seen at `now`.
@@ -188,22 +196,23 @@ impl CompletionHooks {
     ) -> HookResult {
         let Some(direction) = io.operation.direction() else { return HookResult::Continue };
         let latency_ns = self.clock.ns(now.saturating_sub(io.start_ticks));
-        let mut submission_ns = None;
+        let mut split_ns = None;
         if let Some(split) = &mut self.split {
-            let submitted_at = split.submitted_at[usize::from(slot)];
-            let first = self.clock.ns(submitted_at.saturating_sub(io.start_ticks)).min(latency_ns);
-            submission_ns = Some(first);
-            split.record(direction, first, latency_ns - first, control);
+            let [from, to] = split.submissions[usize::from(slot)];
+            let ns = |from: u64, to: u64| self.clock.ns(to.saturating_sub(from));
+            let (submission_ns, completion_ns) = (ns(from, to), ns(to, now));
+            split_ns = Some((submission_ns, completion_ns));
+            split.record(direction, submission_ns, completion_ns, control);
         }
         if let Some(latencies) = &mut self.by_priority {
-            let first_ns = submission_ns.unwrap_or(0);
-            latencies.record(slot, direction, (first_ns, latency_ns - first_ns), control);
+            let completion_ns = split_ns.map_or(latency_ns, |(_, completion_ns)| completion_ns);
+            latencies.record(slot, direction, latency_ns, completion_ns, control);
         }
         if let Some(rows) = &mut self.rows {
             rows.push(IoRow {
                 ended_ns: self.clock.ns(now.saturating_sub(rows.epoch)),
                 latency_ns,
-                submission_ns,
+                split_ns,
                 direction,
                 offset: io.offset,
                 length: io.length,
@@ -266,5 +275,68 @@ impl LogRows {
     fn send(&mut self) {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(ROW_BATCH));
         let _ = self.sender.send(rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_job::Request;
+
+    use super::*;
+    use crate::buffers::Buffers;
+    use crate::engines::{IoUnit, Opened, Setup, SetupError};
+    use crate::in_flight::SlotTable;
+
+    /// Records how many completions each call waits for.
+    #[derive(Default)]
+    struct Waits(Vec<u32>);
+
+    impl Engine for Waits {
+        const NAME: &'static str = "waits";
+
+        fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
+            unreachable!("it is made by the test")
+        }
+
+        fn queue(&mut self, _: impl Iterator<Item = IoUnit> + Clone) {}
+
+        fn enter(&mut self, wait: u32) -> io::Result<()> {
+            self.0.push(wait);
+            Ok(())
+        }
+
+        fn completions(&mut self) -> impl Iterator<Item = Completion> {
+            std::iter::empty()
+        }
+
+        fn buffers(&mut self) -> &mut Buffers {
+            unreachable!("no I/O needs memory")
+        }
+    }
+
+    #[test]
+    fn waiting_before_and_after_is_no_submission() {
+        const LATE_NS: u64 = 3_000_000_000_000;
+        const TAKES_NS: u64 = 5_000_000_000_000;
+        let (clock, control, tallies) = (Clock::get(), JobControl::default(), Arc::default());
+        let mut job = Job::default();
+        job.report.percentiles.slat = true;
+        let hooks = |queues| CompletionHooks::new(&job, 4, false, queues, &tallies, None, None);
+        assert!(hooks(false).is_none(), "a synchronous engine has no submission of its own");
+        let mut hooks = hooks(true).unwrap();
+        let (mut engine, mut slots) = (Waits::default(), SlotTable::new(4));
+        let requests = [Request { length: 4096, ..Request::default() }];
+        let batch = slots.reserve(&requests);
+        let due = clock.now() - clock.ticks(LATE_NS);
+        hooks.queued(&mut engine, &batch, || due).unwrap();
+        assert_eq!(engine.0, [0], "submitted without a wait");
+        let slot = batch.slots[0];
+        let io = slots.complete(slot);
+        hooks.completed(slot, &io, clock.now() + clock.ticks(TAKES_NS), &control);
+        let split = hooks.finish().read.unwrap();
+        let [submission, completion] =
+            [split.submission, split.completion].map(|part| part.mean_ns().unwrap());
+        assert!(submission < LATE_NS as f64 / 2.0, "{submission}");
+        assert!((0.99..1.01).contains(&(completion / TAKES_NS as f64)), "{completion}");
     }
 }

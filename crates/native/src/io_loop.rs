@@ -142,7 +142,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
             }
             let mut submitted = 0;
             if !stopped {
-                submitted = if PACED { self.submit_due(clock) } else { self.submit(clock) };
+                submitted = if PACED { self.submit_due(clock)? } else { self.submit(clock)? };
             }
             let in_flight = self.slots.count();
             self.depth_histogram.submitted(submitted, in_flight);
@@ -182,16 +182,16 @@ impl<'a, E: Engine> IoLoop<'a, E> {
     }
 
     #[inline]
-    fn submit(&mut self, clock: Clock) -> usize {
+    fn submit(&mut self, clock: Clock) -> io::Result<usize> {
         let Self { engine, issuer, slots, bounds, submission_hooks, completion_hooks, .. } = self;
         let requests = issuer.next_batch(slots);
         if let Some(out_of_bounds) = bounds.find_out_of_bounds(requests) {
-            return self.refuse(out_of_bounds);
+            return Ok(self.refuse(out_of_bounds));
         }
         let batch = slots.reserve(requests);
-        queue_batch(engine, submission_hooks, completion_hooks, &batch);
-        batch.mark_submitted(if self.timed { clock.now() } else { 1 });
-        batch.slots.len()
+        let start = || if self.timed { clock.now() } else { 1 };
+        queue_batch(engine, submission_hooks, completion_hooks, &batch, start)?;
+        Ok(batch.slots.len())
     }
 
     /// Ends the job before any part of a batch with an out-of-bounds request is submitted: the rest
@@ -202,7 +202,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         0
     }
 
-    fn submit_due(&mut self, clock: Clock) -> usize {
+    fn submit_due(&mut self, clock: Clock) -> io::Result<usize> {
         let now = clock.now();
         let Self { engine, issuer, slots, bounds, submission_hooks, completion_hooks, .. } = self;
         let mut count = 0;
@@ -211,15 +211,14 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         {
             let requests = [request];
             if let Some(out_of_bounds) = bounds.find_out_of_bounds(&requests) {
-                return count + self.refuse(out_of_bounds);
+                return Ok(count + self.refuse(out_of_bounds));
             }
             let batch = slots.reserve(&requests);
-            queue_batch(engine, submission_hooks, completion_hooks, &batch);
-            batch.mark_submitted(start_ticks);
+            queue_batch(engine, submission_hooks, completion_hooks, &batch, || start_ticks)?;
             issuer.submitted(batch.slots[0], start_ticks);
             count += 1;
         }
-        count
+        Ok(count)
     }
 
     /// Waits for the next due time with nothing in flight.
@@ -271,9 +270,6 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         let (before, mut ending, mut unequal) = (slots.free(), None, false);
         for Completion { slot, result } in completions {
             let completed = slots.release(slot);
-            if PACED && let Some(pacer) = &mut issuer.pacer {
-                pacer.completed(now);
-            }
             if completed == previous && result == length {
                 times += 1;
             } else if result != i64::from(completed.shape.length()) {
@@ -289,6 +285,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
                     Outcome::Short => {
                         tally.count_short();
                         slots.keep(start_ticks);
+                        continue;
                     }
                     Outcome::Failed(rest) => {
                         ending = ending.or(handle_failure(policy, control, tally, &rest, result));
@@ -297,6 +294,9 @@ impl<'a, E: Engine> IoLoop<'a, E> {
             } else {
                 tally(previous, times);
                 (previous, times, length) = (completed, 1, result);
+            }
+            if PACED && let Some(pacer) = &mut issuer.pacer {
+                pacer.completed(completed.shape.operation(), now);
             }
         }
         tally(previous, times);
@@ -312,7 +312,6 @@ impl<'a, E: Engine> IoLoop<'a, E> {
     #[inline(never)]
     fn reap_with_hooks(&mut self, clock: Clock) {
         let Some(mut hooks) = self.completion_hooks.take() else { return };
-        hooks.submit_returned(clock.now());
         hooks.completions.clear();
         hooks.completions.extend(self.engine.completions());
         let now = clock.now();
@@ -338,7 +337,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
             let latency_ns = || clock.ns(now.saturating_sub(io.start_ticks));
             // Verification is not paced.
             if !self.verifying {
-                self.issuer.completed(slot, now, succeeded.then(latency_ns));
+                self.issuer.completed(slot, io.operation, now, succeeded.then(latency_ns));
             }
             if let Some(submission_hooks) = &mut self.submission_hooks {
                 submission_hooks.completed(slot, &io, succeeded);
@@ -412,20 +411,25 @@ impl<'a, E: Engine> IoLoop<'a, E> {
     }
 }
 
-/// Queues `batch`, after its preparation.
+/// Queues `batch`, after its preparation, and marks it as in flight since `start`.
 #[inline(always)]
 fn queue_batch<E: Engine>(
     engine: &mut E,
     submission_hooks: &mut Option<SubmissionHooks>,
     completion_hooks: &mut Option<CompletionHooks>,
     batch: &Batch<'_>,
-) {
+    start: impl FnOnce() -> u64,
+) -> io::Result<()> {
     if let Some(submission_hooks) = submission_hooks {
         submission_hooks.prepare(batch, engine.buffers());
     }
     engine.queue(batch.iter());
-    if let Some(completion_hooks) = completion_hooks {
-        completion_hooks.queued(batch);
+    match completion_hooks {
+        Some(completion_hooks) => completion_hooks.queued(engine, batch, start),
+        None => {
+            batch.mark_submitted(start());
+            Ok(())
+        }
     }
 }
 

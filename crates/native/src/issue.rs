@@ -162,9 +162,15 @@ impl Issuer {
     }
 
     /// Records a completion at `now` with its latency; `None`: it failed.
-    pub(crate) fn completed(&mut self, slot: u16, now: u64, latency_ns: Option<u64>) {
+    pub(crate) fn completed(
+        &mut self,
+        slot: u16,
+        operation: Operation,
+        now: u64,
+        latency_ns: Option<u64>,
+    ) {
         let Some(pacer) = &mut self.pacer else { return };
-        pacer.completed(now);
+        pacer.completed(operation, now);
         if let Some(trace) = self.requests.replay_mut().and_then(Replay::trace) {
             trace.completed(slot, now, pacer.started(), latency_ns);
         }
@@ -224,7 +230,7 @@ impl Issuer {
         if room == 0 || self.is_ahead(slots) {
             return &[];
         }
-        if let Some(sync) = self.due_sync() {
+        if let Some(sync) = self.due_sync(None) {
             self.single = sync;
             return std::slice::from_ref(&self.single);
         }
@@ -259,9 +265,14 @@ impl Issuer {
 
     /// A sync if one is due and more requests follow: as in fio, the last writes are left to
     /// `end_fsync`.
-    fn due_sync(&mut self) -> Option<Request> {
+    ///
+    /// `pace`: the pacer, and the time.
+    fn due_sync(&mut self, pace: Option<(&Pacer, u64)>) -> Option<Request> {
         let operation = self.active_sync_schedule()?.due()?;
-        self.deferred = Some(self.next_request()?);
+        self.deferred = Some(match pace {
+            Some((pacer, now)) => self.next_paced(pacer, now)?,
+            None => self.next_request()?,
+        });
         let sync_schedule = self.sync_schedule.as_mut()?;
         sync_schedule.synced = sync_schedule.writes;
         Some(Request { file: sync_schedule.file, operation, ..Request::default() })
@@ -306,11 +317,11 @@ impl Issuer {
             self.due = now;
             return None;
         }
-        if let Some(sync) = self.due_sync() {
-            return Some((sync, now));
-        }
         let mut pacer = self.pacer.take()?;
-        let next = self.next_paced_due(&mut pacer, slots, now);
+        let next = match self.due_sync(Some((&pacer, now))) {
+            Some(sync) => Some((sync, now)),
+            None => self.next_paced_due(&mut pacer, slots, now),
+        };
         self.pacer = Some(pacer);
         next
     }
@@ -375,6 +386,7 @@ mod tests {
     use iodyno_job::{Extent, Room, Stream};
 
     use super::*;
+    use crate::clock::Clock;
     use crate::engines::IoUnit;
 
     fn stream(job: &Job, blocks: u64) -> Requests {
@@ -432,6 +444,32 @@ mod tests {
             }
             assert_eq!(seen, expected);
         }
+    }
+
+    #[test]
+    fn a_sync_does_not_hold_back_what_is_due() {
+        let clock = Clock::get();
+        let mut job = Job::default();
+        job.pattern.rw = iodyno_job::Pattern::RandRw;
+        // Most draws are writes, of which few are due.
+        job.pattern.rwmixread_percent = 10;
+        (job.pace.rate_iops.read, job.pace.rate_iops.write) = (Some(1000), Some(100));
+        job.flush.fdatasync = 1;
+        let mut pacer = Pacer::new(&job.pace, clock, 1).unwrap();
+        pacer.start(1);
+        let mut issuer = Issuer::new(&job, 16, stream(&job, 80_000), Some(pacer));
+        let (mut slots, mut seen) = (SlotTable::new(16), std::collections::BTreeMap::new());
+        for ms in 0..1000 {
+            let now = 1 + clock.ticks(ms * 1_000_000);
+            while let Some((request, _)) = issuer.next_due(&slots, now) {
+                *seen.entry(request.operation).or_insert(0) += 1;
+                let slot = slots.reserve(&[request]).slots[0];
+                slots.complete(slot);
+            }
+        }
+        let of = |operation| seen.get(&operation).copied().unwrap_or(0);
+        assert!(of(Operation::Read) >= 990, "{seen:?}");
+        assert!(of(Operation::Write) >= 98 && of(Operation::DataSync) >= 97, "{seen:?}");
     }
 
     #[test]

@@ -64,8 +64,8 @@ impl JobSetup<'_> {
         flows: &mut Flows,
     ) -> Result<Worker, String> {
         let Self { job, files, direct, entropy, .. } = self;
-        // Threads that share a job take CPUs in turn, and so do clones.
-        let turn = thread as usize + job.threads.clone as usize;
+        // Threads that share a job take CPUs in turn, and so do all jobs and their clones.
+        let turn = thread as usize + job.threads.number as usize;
         let seed = thread_seed(job.pattern.randseed, job.threads.number, thread, *entropy);
         let verifies = job.verify.is_on();
         let mut verifying = verifies
@@ -105,7 +105,7 @@ impl JobSetup<'_> {
         let tallies = Tallies::new(has, syncs);
         // A synchronous engine has no submission to tell apart, see `CompletionHooks::new`.
         let queues = !self.engine.is_synchronous() || job.depth.offload;
-        let is_split = (queues || job.report.strict_stamps) && job.report.averages_submissions();
+        let is_split = queues && job.report.averages_submissions();
         let tallies = if is_split { tallies.split() } else { tallies };
         Ok(Worker {
             engine: self.engine,

@@ -1,6 +1,6 @@
 //! Schedules I/Os by rates and pauses.
 
-use iodyno_job::{Pace, RateProcess, Request, ThinkBlocks};
+use iodyno_job::{Operation, Pace, RateProcess, Request, ThinkBlocks};
 use iodyno_model::{Direction, PerDirection};
 
 use crate::clock::Clock;
@@ -167,9 +167,10 @@ impl Pacer {
         }
     }
 
-    /// Records a completion.
-    pub(crate) fn completed(&mut self, now: u64) {
-        if let Some(pause) = self.pause.as_mut().filter(|pause| pause.at_completion) {
+    /// Records a completion. Syncs are no blocks.
+    pub(crate) fn completed(&mut self, operation: Operation, now: u64) {
+        let is_block = operation.direction().is_some();
+        if let Some(pause) = self.pause.as_mut().filter(|pause| pause.at_completion && is_block) {
             pause.count(now);
         }
     }
@@ -294,10 +295,11 @@ mod tests {
         let mut pacer = Pacer::new(&pace, clock, 1).unwrap();
         pacer.start(10);
         for _ in 0..2 {
-            pacer.completed(20);
+            pacer.completed(Operation::Read, 20);
+            pacer.completed(Operation::Sync, 20);
             assert!(pacer.due(&READ) <= 20);
         }
-        pacer.completed(30);
+        pacer.completed(Operation::Read, 30);
         assert_eq!(pacer.due(&READ), 30 + clock.ticks(1_000_000));
     }
 }

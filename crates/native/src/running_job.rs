@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use iodyno_job::{ExitWhat, Job};
 use iodyno_load::{JobInterval, JobReport, LoadError, ThreadUse};
-use iodyno_model::{Direction, Failure, Histogram, add_missing};
+use iodyno_model::{Caveat, Direction, Failure, Histogram, add_missing};
 
 use crate::clock::Clock;
 use crate::job_control::JobControl;
@@ -403,6 +403,10 @@ impl RunningJob {
         account.elapsed_ns = elapsed_ns;
         account.counted_ns = elapsed_ns.saturating_sub(self.job.time.ramp_ns);
         account.cpu = cpu_use(&self.usages, elapsed_ns);
+        let ramp_ns = self.job.time.ramp_ns;
+        if ramp_ns > elapsed_ns && self.ended_ns.is_some() && !self.control.is_stopped(false) {
+            self.report.shortfalls.push(Caveat::EndedInRamp { ran_ns: elapsed_ns, ramp_ns });
+        }
         account.errors = self.control.errors();
         account.sync_errors = counts.sync_errors;
         self.report.whole = counts.whole;

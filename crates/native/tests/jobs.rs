@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use iodyno_job::Job;
 use iodyno_load::{ClearedJob, Flow, Interval, IoRow, JobReport, LoadGenerator, Observer};
-use iodyno_model::Host;
+use iodyno_model::{Caveat, Host};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{FilePlan, Fill, LaidOut, Permission, survey};
 
@@ -302,6 +302,16 @@ fn ramp_and_delay_are_not_counted() {
 }
 
 #[test]
+fn a_job_that_ends_within_its_ramp_says_so() {
+    let (report, _) = run_one("ioengine=psync rw=read ramp_time=10");
+    let is_told = |of: &Caveat| matches!(of, Caveat::EndedInRamp { ramp_ns: 10_000_000_000, .. });
+    assert_eq!(
+        (report.account.counted_ns, report.shortfalls.iter().filter(|of| is_told(of)).count()),
+        (0, 1)
+    );
+}
+
+#[test]
 fn times_beyond_2_to_the_64_ns_end_nothing() {
     let ages = "18446744073"; // s: nearly 2^64 ns
     let (report, _) =
@@ -400,7 +410,7 @@ fn split_latencies_exist_where_requested() {
             apart.then_some(BLOCKS),
             "{options}"
         );
-        assert!(sums.rows.iter().all(|row| row.submission_ns.is_some() == apart), "{options}");
+        assert!(sums.rows.iter().all(|row| row.split_ns.is_some() == apart), "{options}");
     }
 }
 

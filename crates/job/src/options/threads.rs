@@ -98,7 +98,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("shared", CpuPolicy::Shared), ("split", CpuPolicy::Split)]),
         "shared",
         ["split"],
-        "whether clones share these CPUs or get one each"
+        "whether jobs and clones share these CPUs or get one each"
     ),
     row!(
         "numa_cpu_nodes",

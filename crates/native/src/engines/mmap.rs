@@ -105,12 +105,10 @@ impl Transfer for Windows {
 
     fn sync(&mut self, files: &Files, unit: &IoUnit) -> i64 {
         let window = &mut self.windows[usize::from(unit.file)];
-        if window.needs_fsync {
+        // With `io_submit_mode=offload` other threads may have mapped and written the file.
+        if window.needs_fsync || window.length == 0 {
             window.needs_fsync = false;
             return files.execute(unit);
-        }
-        if window.length == 0 {
-            return 0;
         }
         // SAFETY: the window is mapped; msync changes no contents.
         let done = unsafe { msync(window.start, window.length, MsyncFlags::SYNC) };
@@ -231,6 +229,15 @@ mod tests {
         assert!(windows.windows[0].needs_fsync, "what was written elsewhere needs more than msync");
         assert_eq!(windows.sync(&files, &sync), 0);
         assert!(!windows.windows[0].needs_fsync);
+    }
+
+    #[test]
+    fn a_file_that_this_thread_has_not_mapped_is_synced() {
+        let files = Files::new(vec![std::fs::File::open("/dev/null").unwrap().into()], Vec::new());
+        let (files, setup) = (files.unwrap(), Setup::read_only(Vec::new(), 1, 4096));
+        let sync = IoUnit { operation: Operation::Sync, ..IoUnit::default() };
+        let done = Windows::new(&files, &setup).sync(&files, &sync);
+        assert_eq!(done, -i64::from(libc::EINVAL), "fsync of /dev/null");
     }
 
     #[test]

@@ -27,6 +27,34 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
+/// glibc's `struct aioinit`, of which `aio_init` reads these and the idle time, 0 for the default.
+#[cfg(target_env = "gnu")]
+#[repr(C)]
+struct AioInit {
+    threads: c_int,
+    requests: c_int,
+    others: [c_int; 6],
+}
+
+/// Threads of the C library for the whole process: one for each file with requests, where glibc
+/// has 20 by default. fio's jobs are processes, each with as many.
+#[cfg(target_env = "gnu")]
+fn allow_threads() {
+    const MOST_THREADS: c_int = 1 << 12;
+    unsafe extern "C" {
+        fn aio_init(settings: *const AioInit);
+    }
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: it copies the settings, before the first request: afterwards they have no effect.
+    ONCE.call_once(|| unsafe {
+        aio_init(&AioInit { threads: MOST_THREADS, requests: MOST_THREADS, others: [0; 6] });
+    });
+}
+
+/// musl starts a thread for each file.
+#[cfg(not(target_env = "gnu"))]
+const fn allow_threads() {}
+
 /// Asynchronous I/O of the C library.
 #[derive(Debug)]
 pub(crate) struct Posixaio {
@@ -48,6 +76,7 @@ impl Engine for Posixaio {
     const NAME: &'static str = "posixaio";
 
     fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
+        allow_threads();
         let buffers = setup.buffers(setup.depth)?;
         let Setup { files, claims, depth, writable, .. } = setup;
         let files = Files::new(files, claims)?;

@@ -276,8 +276,7 @@ impl JobLogs {
 
     /// Writes the rows of a single I/O.
     fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), FileError> {
-        let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length, priority } =
-            row;
+        let &IoRow { ended_ns, latency_ns, split_ns, direction, offset, length, priority } = row;
         let Some(ended_ns) = ended_ns.checked_sub(self.ramp_ns) else { return Ok(()) };
         let base = LogRow {
             time_ms: self.epoch_ms + ended_ns / 1_000_000,
@@ -294,8 +293,9 @@ impl JobLogs {
         let issue_time_ns = ended_ns.saturating_sub(latency_ns);
         let part = |value| LogRow { issue_time_ns, ..with(value) };
         self.write(files, LogKind::Latency, &base)?;
-        self.write(files, LogKind::Completion, &part(latency_ns - submission_ns.unwrap_or(0)))?;
-        if let Some(submission_ns) = submission_ns {
+        let completion_ns = split_ns.map_or(latency_ns, |(_, completion_ns)| completion_ns);
+        self.write(files, LogKind::Completion, &part(completion_ns))?;
+        if let Some((submission_ns, _)) = split_ns {
             self.write(files, LogKind::Submission, &part(submission_ns))?;
         }
         if !self.disable_bw {

@@ -17,7 +17,7 @@ fn interval(n: u64, jobs: usize) -> Interval {
         priority: 0,
         ended_ns: (n * 100 + 50) * MS,
         latency_ns: 50_000,
-        submission_ns: None,
+        split_ns: None,
         direction: iodyno_model::Direction::Read,
         offset: 0,
         length: 4096,
@@ -137,7 +137,7 @@ fn averages_of_both_parts_of_latencies_are_logged_where_they_are_known() {
 #[test]
 fn only_the_parts_of_a_latency_have_a_time_of_issue() {
     let mut one = interval(0, 1);
-    one.jobs[0].rows[0].submission_ns = Some(1000);
+    one.jobs[0].rows[0].split_ns = Some((1000, 49_000));
     let logs =
         "--write_lat_log=l --write_bw_log=l --write_iops_log=l --log_offset=1 --log_issue_time=1 ";
     let issued = |name: &str| *rows(logs, &[one.clone()], name)[0].last().unwrap();
@@ -149,7 +149,7 @@ fn only_the_parts_of_a_latency_have_a_time_of_issue() {
 #[test]
 fn latencies_that_are_not_measured_have_no_log() {
     let mut one = interval(0, 1);
-    one.jobs[0].rows[0].submission_ns = Some(1000);
+    one.jobs[0].rows[0].split_ns = Some((1000, 49_000));
     let logged = |option: &str, kind: &str| {
         let options = format!("--write_lat_log=l --{option}=1 ");
         !rows(&options, &[one.clone()], &format!("l_{kind}.1.log")).is_empty()
