@@ -226,8 +226,12 @@ fn falls_behind(result: &DirectionResult, asked: u64) -> bool {
 
 /// Mean outstanding I/Os (Little's law), capped at the number requested: the latency of a paced I/O
 /// counts from its due time. Consecutive stages took `staged_ns` together: their rates do not add
-/// up.
+/// up. `None` if more than 1 % failed: the latency of those is not known.
 fn depth_reached(total: &[DirectionResult], asked: u32, staged_ns: Option<u64>) -> Option<f64> {
+    let fails = |of: &DirectionResult| of.errors.unwrap_or(0) > of.ios.unwrap_or(0) / 100;
+    if total.iter().any(fails) {
+        return None;
+    }
     let depth = |result: &DirectionResult| {
         let per_ns = match staged_ns {
             Some(ns) => result.ios? as f64 / ns.max(1) as f64,
@@ -344,5 +348,7 @@ mod tests {
         // Late by 15 s, since 500,000 a second were requested.
         assert_eq!(depth_reached(&[reads(50e3, 15e9)], 4, None), Some(4.0));
         assert_eq!(depth_reached(&[], 4, None), None);
+        let failing = DirectionResult { ios: Some(99), errors: Some(1), ..reads(50e3, 60e3) };
+        assert_eq!(depth_reached(&[failing], 4, None), None);
     }
 }

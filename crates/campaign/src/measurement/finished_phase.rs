@@ -266,8 +266,10 @@ impl FinishedPhase<'_> {
                 }
                 for (direction, whole) in report.whole.iter() {
                     let sum = issued.of_mut(direction);
-                    sum.ios += whole.ios;
-                    sum.bytes += whole.bytes;
+                    // The device counts those that fail, too; how large they were is not known.
+                    let failed_bytes = whole.errors.saturating_mul(job.job.largest_block());
+                    sum.ios += whole.ios + whole.errors;
+                    sum.bytes = sum.bytes.saturating_add(whole.bytes).saturating_add(failed_bytes);
                 }
                 is_journaled |= job.job.writes() && targets().any(|at| at.name != *device);
             }

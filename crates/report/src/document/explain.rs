@@ -14,7 +14,6 @@ pub struct ExplainDocument {
     /// Explained measurements.
     pub explained: Vec<Explained>,
     /// Headroom of the drives in earlier runs in the store.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier_headroom: Vec<EarlierHeadroom>,
     /// Exit status of the command: 0 all limiters named, 3 a failure, 4 undecided or invalid.
     pub exit_status: u8,

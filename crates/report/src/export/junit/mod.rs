@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use iodyno_model::{
-    Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, Reason, RuleOutcome,
-    RuleReport, RunRecord, Severity, Verdict, Workload, rfc3339,
+    EndReason, Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, Reason,
+    RuleOutcome, RuleReport, RunKind, RunRecord, RunState, Severity, Verdict, Workload, rfc3339,
 };
 
 use super::{ExportError, Exporter, Result, Results};
@@ -75,11 +75,15 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
         }
         let mut own = of_names(&measurement.targets).first().copied();
         // Those of the files of a fit are its directory's.
-        own = own.filter(|own| measurement.targets.len() == 1 || subjects[*own].drive.is_none());
+        own = own.filter(|_| measurement.targets.len() == 1 || run.kind == RunKind::Fit);
         let class = own.map_or(MACHINE, |own| subjects[own].name);
         let name = names.next(measurement, own.is_some());
         let case = measured_case(class, &name, measurement, judged);
         own.map_or(&mut machine, |own| &mut suites[own]).cases.push(case);
+    }
+    if run.state == RunState::Interrupted {
+        let why = "interrupted: what was to follow was not measured";
+        machine.cases.push(case(MACHINE, "run", Status::Error(why.into())));
     }
     for skipped in &run.skipped {
         let own = of_names(std::slice::from_ref(&skipped.target)).first().copied();
@@ -192,8 +196,10 @@ fn measured_case(
     let words: Vec<String> = metrics.iter().map(words).collect();
     let words = words.join("; ");
     let mut out = vec![workload_label(of)];
+    let is_stopped = of.end == EndReason::Interrupted;
     let status = match (of.failure(), metrics.iter().map(|metric| metric.verdict).max()) {
         (Some(how), _) => Status::Error(how.into()),
+        (_, None | Some(Verdict::Unjudged)) if is_stopped => Status::Error("interrupted".into()),
         (_, None) => Status::Skipped("nothing to compare with".into()),
         (_, Some(Verdict::Unjudged)) => Status::Skipped(words),
         (_, Some(Verdict::Fail)) => Status::Failure("measured".into(), words, String::new()),

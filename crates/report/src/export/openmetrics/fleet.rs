@@ -20,7 +20,7 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
         let of = class_labels(class.kind.as_ref());
         for verdict in VERDICTS {
             let mut labels = of.clone();
-            labels.push(("verdict", verdict.label().to_ascii_lowercase()));
+            labels.push(("verdict", verdict.label().to_owned()));
             let count = class.drives.iter().filter(|drive| drive.verdict == verdict).count();
             drives.push(labels, count as f64);
         }
@@ -62,7 +62,7 @@ fn drive_labels(drive: &FleetDrive) -> Labels {
         ("drive", drive.name.clone()),
         ("serial", drive.serial.clone().unwrap_or_default()),
         ("slot", drive.traits.slot.clone().unwrap_or_default()),
-        ("verdict", drive.verdict.label().to_ascii_lowercase()),
+        ("verdict", drive.verdict.label().to_owned()),
         ("slow", slow.into()),
     ]
 }
