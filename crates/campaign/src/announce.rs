@@ -26,27 +26,23 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
     let mut sentences = Vec::new();
     for directory in &directories {
         sentences.push(format!(
-            "In {directory} iodyno writes a scratch file for about 10 s (256 MiB to 8 GiB, at most a quarter of the free space), reads and removes it."
+            "In {directory} iodyno first writes a scratch file for about 10 s (256 MiB to 8 GiB, at most a quarter of the free space), and removes it at the end."
         ));
     }
-    if !devices.is_empty() {
-        sentences.push(format!("{}, at full speed: {}.", action(writes), devices.join(", ")));
-    }
-    let ends = "Ctrl-C stops it and keeps the results.";
-    sentences.push(if budget.together_ns > 0 && budget.each_ns == 0 {
-        format!("All at once up to {}. {ends}", seconds(budget.together_ns))
+    let time = if budget.together_ns > 0 && budget.each_ns == 0 {
+        format!("all at once for up to {}", seconds(budget.together_ns))
     } else if budget.together_ns > 0 {
         format!(
-            "Each alone up to {}, then all at once up to {}: at most {} in all. {ends}",
+            "each alone for up to {}, then all at once for up to {} ({} in all)",
             seconds(budget.each_ns),
             seconds(budget.together_ns),
             minutes(budget.total_ns)
         )
     } else {
-        // The budget excludes scratch files, whose writing is announced above.
-        let what = if directories.is_empty() { "That takes" } else { "Measuring then takes" };
-        format!("{what} at most {}. {ends}", minutes(budget.total_ns))
-    });
+        format!("for up to {}", minutes(budget.total_ns))
+    };
+    let action = action(writes, targets, &devices);
+    sentences.push(format!("{action}, {time}; Ctrl-C keeps the results."));
     sentences
 }
 
@@ -57,17 +53,15 @@ pub(crate) fn question(
     neighbours: &[&Target],
     budget_ns: u64,
 ) -> Vec<String> {
-    let (directories, _) = split_directories(targets);
+    let (directories, devices) = split_directories(targets);
     let mut sentences: Vec<String> = directories
         .iter()
         .map(|directory| {
             format!(
-                "In {directory} iodyno writes a scratch file for about 10 s, reads and removes it."
+                "In {directory} iodyno first writes a scratch file for about 10 s, and removes it at the end."
             )
         })
         .collect();
-    let does = action(writes);
-    sentences.push(format!("{does}, at full speed: {}.", joined(targets.iter())));
     if !neighbours.is_empty() {
         sentences.push(format!(
             "For one experiment it also writes, and destroys the data on: {}.",
@@ -75,14 +69,21 @@ pub(crate) fn question(
         ));
     }
     sentences.push(format!(
-        "Changes one thing at a time, for at most {}. Ctrl-C stops it and keeps the results.",
+        "{}, changing one thing at a time, for up to {}; Ctrl-C keeps the results.",
+        action(writes, targets, &devices),
         format_duration_ns(budget_ns as f64)
     ));
     sentences
 }
 
-const fn action(writes: bool) -> &'static str {
-    if writes { "Writes, and destroys all data" } else { "Only reads" }
+/// What is done at full speed; data is destroyed on `devices` only.
+fn action(writes: bool, targets: &[Target], devices: &[&str]) -> String {
+    let names = joined(targets.iter());
+    match (writes, devices) {
+        (false, _) => format!("Reads {names} at full speed"),
+        (true, []) => format!("Writes to {names} at full speed"),
+        (true, _) => format!("Destroys all data on {}: writes at full speed", devices.join(", ")),
+    }
 }
 
 fn joined<'t>(targets: impl Iterator<Item = &'t Target>) -> String {

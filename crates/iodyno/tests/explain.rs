@@ -353,7 +353,7 @@ fn an_interrupt_before_the_first_rate_is_no_wrong_usage() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut notes = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
-    while !said.contains("Only reads") {
+    while !said.contains("at full speed") {
         assert!(notes.read_line(&mut said).unwrap() > 0, "it ended before it measured: {said}");
     }
     tool("kill", &["-INT", &child.id().to_string()]);

@@ -129,7 +129,7 @@ fn without_a_yardstick_a_rate_is_unjudged_and_shown_against_its_link() {
     let record = bench.record();
     let all = judged(&record);
     let reason = all.measurements[0].metrics[0].reason.to_string();
-    assert!(reason.starts_with("nothing to compare with; 96 % of what link"), "{reason}");
+    assert!(reason.starts_with("nothing to compare with; 96 % of the ceiling"), "{reason}");
     assert_eq!((all.verdict, subject(&all, "nvme0")), (Verdict::Unjudged, Verdict::Unjudged));
     assert_eq!(exit_status(&record, &all, true), ExitStatus::Unjudged);
 }

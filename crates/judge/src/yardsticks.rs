@@ -136,7 +136,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
                 (median, count, excused(index, of, level(judgement)))
             });
             if let Some(whose) = &place.virtual_disk {
-                unjudged = format!("virtual disk ({whose}): limits are set by contract");
+                unjudged = format!("virtual disk ({whose}): speed is set by your provider");
             }
         } else if metric == Metric::LatencyMean {
             "latencies are judged per drive, not at once".clone_into(&mut unjudged);
@@ -146,11 +146,10 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
         } else {
             "not every target measured alone".clone_into(&mut unjudged);
         }
-        if let Some((bound, what)) = &ceiling
+        if let Some((bound, _)) = &ceiling
             && *bound > 0.0
         {
-            unjudged =
-                format!("{unjudged}; {} of what {what} allows", percent(estimate.value / bound));
+            unjudged = format!("{unjudged}; {} of the ceiling", percent(estimate.value / bound));
         }
         Some(Compared {
             measurement: at,

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClaimFigure, Estimate, Finding, RuleReport, format_percent};
+use crate::{ClaimFigure, Estimate, Finding, RuleReport, format_ratio};
 
 /// Validity of a measurement.
 #[derive(
@@ -131,7 +131,7 @@ impl Basis {
             Yardstick::Alone => "the sum of each alone",
         };
         let figure = figure.map(|figure| format!(" ({figure})")).unwrap_or_default();
-        format!("{} of {of}{figure}{}", format_percent(ratio), self.more)
+        format!("{}{figure}{}", format_ratio(ratio, of), self.more)
     }
 }
 

@@ -62,12 +62,12 @@ pub fn format_estimate(metric: Metric, estimate: &Estimate) -> String {
     with_interval(estimate, Unit::of(metric, estimate.value))
 }
 
-/// Formats an estimate with its interval. Rounding bounds are not shown; an interval wider than the
-/// value is shown as not known.
+/// Formats an estimate with its interval, or its ends: `9400 IOPS (0–35400)`. Rounding bounds are
+/// not shown.
 pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
     let text = without_interval(estimate, unit);
     let Spread::Confidence { low, high, .. } = estimate.spread else { return text };
-    if estimate.is_too_wide() {
+    if !(low.is_finite() && high.is_finite()) {
         return format!("{text} {WIDTH_NOT_KNOWN}");
     }
     // Equal values have an interval as narrow as the arithmetic's own error.
@@ -75,6 +75,13 @@ pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
         return text;
     }
     let Unit { divisor, suffix, .. } = unit;
+    if estimate.is_too_wide() {
+        let end = |value: f64| {
+            let value = value / divisor;
+            rounded(value, decimals_for_digits(value, 3).min(2)) + suffix
+        };
+        return format!("{text} ({}–{})", end(low), end(high));
+    }
     let decimals = decimals_of(estimate, divisor);
     let value = rounded(estimate.value / divisor, decimals);
     let (below, above) = (estimate.value - low, high - estimate.value);

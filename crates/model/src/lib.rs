@@ -142,8 +142,8 @@ pub use trace_summary::{
 };
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
-    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, significant,
-    with_micro,
+    format_percent, format_ratio, format_width, parse_duration_ns, parse_rfc3339, rfc3339,
+    significant, with_micro,
 };
 pub use volume::{AboveLimit, VolumeLimit, VolumeLimits};
 pub use workload::{Direction, Workload};

@@ -219,6 +219,11 @@ impl Permitted {
 }
 
 impl Run {
+    /// Word that selects it: its name, else its id.
+    pub fn selector(&self) -> &str {
+        if self.name.is_empty() { &self.id } else { &self.name }
+    }
+
     /// Number of points that it left out, since they write and that was not permitted.
     pub fn not_permitted(&self) -> usize {
         let points = self.skipped.iter().map(|one| match one.why {

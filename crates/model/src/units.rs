@@ -91,6 +91,14 @@ pub fn format_percent(share: f64) -> String {
     if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
+/// Formats a value as a ratio to `of`: `97 % of the claim`, `3.6x the claim`.
+pub fn format_ratio(ratio: f64, of: &str) -> String {
+    match ratio >= 2.0 {
+        true => format!("{}x {of}", significant(ratio, 2)),
+        false => format!("{} of {of}", format_percent(ratio)),
+    }
+}
+
 /// Formats a count or rate with k and M: `412k`, `1.65M`, `930`.
 pub fn format_count(value: f64) -> String {
     let magnitude = value.abs();
@@ -105,15 +113,15 @@ pub fn format_count(value: f64) -> String {
     }
 }
 
-/// Printed instead of an interval wider than its value.
+/// Printed instead of an interval that is not known.
 pub const WIDTH_NOT_KNOWN: &str = "± not known";
 
-/// Formats the half width of an interval, relative to its value: `± 1.4 %`, `± 17 %`; above 100 %
-/// the number would be meaningless: [`WIDTH_NOT_KNOWN`].
+/// Formats the half width of an interval, relative to its value: `± 1.4 %`, `± 17 %`, `± >100 %`.
 pub fn format_width(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 10.0 => format!("± {percent:.1} %"),
         percent if percent <= 100.0 => format!("± {percent:.0} %"),
+        percent if percent.is_finite() => "± >100 %".into(),
         _ => WIDTH_NOT_KNOWN.into(),
     }
 }
@@ -228,10 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn intervals_wider_than_the_value_are_not_known() {
+    fn widths_keep_two_digits() {
         let said =
             [0.001, 0.0149, 0.17, 1.0, 1.01, 3.59, f64::INFINITY, f64::NAN].map(format_width);
         assert_eq!(said[..4], ["± 0.1 %", "± 1.5 %", "± 17 %", "± 100 %"]);
-        assert!(said[4..].iter().all(|said| said == WIDTH_NOT_KNOWN), "{said:?}");
+        assert_eq!(said[4..6], ["± >100 %"; 2]);
+        assert!(said[6..].iter().all(|said| said == WIDTH_NOT_KNOWN), "{said:?}");
     }
 }

@@ -174,7 +174,7 @@ fn failures_and_invalid_figures_are_shown() {
     let row = text.lines().find(|line| line.starts_with("nvme1 ")).expect("its row");
     assert!(row.contains("(982k IOPS)") && text.contains("( ) not valid"), "{text}");
     assert!(text.starts_with("UNJUDGED  2 drives: a measurement failed"), "{text}");
-    assert!(text.contains("Exit status 3: interrupted, or a measurement failed."), "{text}");
+    assert!(text.contains("Exit status 3: a measurement failed."), "{text}");
     record.run.state = RunState::Running;
     let text = screen(&record, &judged, 3, 80);
     assert!(text.starts_with("UNJUDGED  2 drives: running, or killed"), "{text}");

@@ -68,8 +68,7 @@ impl Preparing {
                     let rate = format_mb_per_s(per_s);
                     format!(" That takes about {} at {rate}, {whose}.", format_duration_ns(ns))
                 }
-                None => " Duration unknown: neither a data sheet nor an earlier fill states its write speed."
-                    .into(),
+                None => " Duration unknown.".into(),
             };
             let bytes = Bytes(bytes).binary();
             let what = match done_bytes {

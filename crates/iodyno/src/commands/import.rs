@@ -212,23 +212,19 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
         stored.iter().map(|(record, assessment)| text(record, assessment, &style)).collect();
     terminal::print(&texts.join("\n"))?;
     let Some((first, _)) = stored.first() else { return Ok(()) };
-    let mut next = own_command(&format!("show {}", shell_word(selector(first))));
+    let mut next = own_command(&format!("show {}", shell_word(first.run.selector())));
     let measured: Vec<&RunRecord> = stored
         .iter()
         .map(|(record, _)| record)
         .filter(|one| !one.measurements.is_empty())
         .collect();
     if let [one, other, ..] = measured.as_slice() {
-        let (one, other) = (shell_word(selector(one)), shell_word(selector(other)));
+        let (one, other) = (shell_word(one.run.selector()), shell_word(other.run.selector()));
         let compare = own_command(&format!("compare {one} {other}"));
         next = format!("{next}, or {compare}");
     }
     note(context, &format!("next: {next}"));
     Ok(())
-}
-
-fn selector(record: &RunRecord) -> &str {
-    if record.run.name.is_empty() { &record.run.id } else { &record.run.name }
 }
 
 /// Text of a run: its heading and a line for each result; for iodyno's own runs also the verdict.
@@ -239,7 +235,7 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     if !record.measurements.is_empty() {
         out.push_str(&results_table(record, SHOWN, style));
         if let Some(more) = record.measurements.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            let run = shell_word(selector(record));
+            let run = shell_word(record.run.selector());
             let show = own_command(&format!("show {run}"));
             out.push_str(&format!("and {more} more: {show}\n"));
         }

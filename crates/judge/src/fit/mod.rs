@@ -11,7 +11,6 @@ use iodyno_stats::two_sample::student_interval;
 
 use crate::figures;
 use crate::pace::missed;
-use iodyno_model::figures::{Unit, decimals_for_digits, rounded, without_interval};
 pub use settings::{Doubt, SETTINGS_HEAD, SettingText, fill_in_jobs, setting_text, setting_texts};
 
 /// Confidence level of the intervals that decide if bounds are kept.
@@ -168,8 +167,7 @@ pub fn undecided(profile: &Profile, record: &RunRecord) -> Vec<String> {
     all.iter().filter(|one| open(one)).map(|one| one.quantity.of.job.clone()).collect()
 }
 
-/// Formats the figure of a quantity with its interval, however wide, since the interval decides.
-/// `None`: the figure is not known.
+/// Formats the figure of a quantity with its interval. `None`: the figure is not known.
 pub fn words(of: &Fitted<'_>) -> Option<String> {
     Some(estimate_words(of.quantity.of.figure, &of.estimate?))
 }
@@ -180,16 +178,5 @@ fn estimate_words(figure: FigureKind, estimate: &Estimate) -> String {
         FigureKind::Bandwidth => Metric::Bandwidth,
         FigureKind::Mean | FigureKind::Percentile(_) => Metric::LatencyMean,
     };
-    match estimate.bounds().filter(|_| estimate.is_too_wide()) {
-        Some((low, high)) => {
-            let unit = Unit::of(metric, estimate.value);
-            let end = |value: f64| {
-                let value = value / unit.divisor;
-                rounded(value, decimals_for_digits(value, 3).min(2)) + unit.suffix
-            };
-            let value = without_interval(&Estimate::bare(estimate.value), unit);
-            format!("{value} ({}–{})", end(low), end(high))
-        }
-        None => figures::estimate(metric, estimate),
-    }
+    figures::estimate(metric, estimate)
 }

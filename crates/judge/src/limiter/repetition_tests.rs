@@ -151,7 +151,7 @@ fn equal_names_alone_are_no_repetitions() {
 }
 
 #[test]
-fn an_infinite_width_is_shown_as_not_known() {
+fn an_infinite_width_is_not_shown_as_a_number() {
     let (_, text) = said(&run(&[1.0], &[1.0], 0.9), 0);
     assert!(text.contains("gave x1.00 ± not known"), "{text}");
 }

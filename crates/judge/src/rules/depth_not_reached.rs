@@ -52,9 +52,11 @@ fn evidence(context: &RuleContext<'_>, of: &Measurement, why: &str) -> String {
         if let (Some(requests), Some(queues)) =
             (block.queue.nr_requests.get(), block.queue.hardware_queues.get())
         {
-            text.push_str(&format!(
-                "; {bottom} holds {requests} in each of its {queues} hardware queues"
-            ));
+            let queues = match queues {
+                1 => "its hardware queue".to_owned(),
+                more => format!("each of its {more} hardware queues"),
+            };
+            text.push_str(&format!("; {bottom} holds {requests} in {queues}"));
         }
     }
     text

@@ -45,8 +45,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             .map(|(firmware, drives)| Evidence::new(*firmware, names(drives).join(", ")))
             .collect();
         let next = format!(
-            "Update all to the version that the vendor recommends; firmware slots: \
-             sudo nvme fw-log /dev/{}",
+            "Update all to one version; firmware slots: sudo nvme fw-log /dev/{}",
             subjects.first().map_or("nvme0", String::as_str)
         );
         tally.found(finding(

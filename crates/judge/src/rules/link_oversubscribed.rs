@@ -51,7 +51,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             Severity::Warn,
             links::subjects(host, link),
             format!(
-                "{} is shared by {} and oversubscribed {ratio:.1} : 1.",
+                "{} of {} is oversubscribed {ratio:.1} : 1.",
                 links::title(host, link),
                 names.join(", ")
             ),

@@ -1,6 +1,6 @@
 //! Finds figures that are worse than in an earlier run.
 
-use iodyno_model::{Evidence, Severity, Verdict};
+use iodyno_model::{Evidence, Severity, Verdict, shell_word};
 
 use super::{Checks, Rule, Tally, finding, severity_of};
 use crate::figures;
@@ -32,10 +32,11 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         }
         tally.checked();
         let Some(severity) = severity_of(judgement.verdict) else { continue };
+        let run = baseline.run.selector();
         let mut evidence = vec![
             Evidence::new("measured", figures::estimate(compared.metric, &compared.estimate)),
             Evidence::new("baseline", figures::estimate(compared.metric, earlier)),
-            Evidence::new("run", baseline.run.name.clone()),
+            Evidence::new("run", run),
         ];
         evidence.extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
         tally.found(finding(
@@ -46,7 +47,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             "Something changed: the drive, its link, other users, or the machine's settings.",
             format!(
                 "Compare the two runs' hosts, links and drives: iodyno show {}; then repeat once more.",
-                baseline.run.id
+                shell_word(run)
             ),
         ));
     }

@@ -21,7 +21,7 @@ use super::table::{Cell, Table};
 use crate::document::{FitDocument, FitSetting};
 use crate::paged::PageRun;
 use crate::text::drives::{NO_SYSFS, drives};
-use crate::text::findings::{headline, missing, outcomes, severity_label};
+use crate::text::findings::{evidence, headline, missing, outcomes, severity_label};
 use crate::text::host::{counted, machine, storage};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
@@ -317,7 +317,7 @@ fn finding(of: &Finding) -> FindingView {
     FindingView {
         mark: Cell::mark(severity_label(of.severity), Ink::of_severity(of.severity)),
         what: headline(of),
-        evidence: of.evidence.iter().map(|one| (clean(&one.what), clean(&one.value))).collect(),
+        evidence: evidence(of),
         why: clean(&of.why),
         next: clean(&of.next),
         rule: clean(&of.rule),

@@ -1,22 +1,20 @@
-//! Lists what needs attention: the problem in a line, and all of what to do.
+//! Lists what needs attention: the problem, and what to do.
 
 use iodyno_judge::explains;
-use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict, distinct};
+use iodyno_model::{
+    Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict, distinct, format_ratio,
+};
 
 use super::Style;
 use super::drives::short_name;
-use super::figure::percent;
 use super::findings::{headline, severity_label};
 use super::glance_table::expectation;
 use super::ink::Ink;
 use super::measurements::step_name;
-use super::words::{Hanging, clean, cut, display_width, listed};
+use super::words::{Hanging, clean, listed};
 
 /// Warnings and skipped targets shown; the rest is counted.
 const SHOWN: usize = 5;
-
-/// Terminal width from which a problem is cut to one line.
-const USUAL: usize = 76;
 
 /// Column at which the text starts.
 const INDENT: usize = 6;
@@ -105,8 +103,8 @@ fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option
         let metrics = assessment.of(at).map_or(&[][..], |judged| &judged.metrics);
         for metric in metrics.iter().filter(|metric| metric.verdict >= Verdict::Warn) {
             let (expected, of_what) = expectation(metric)?;
-            let share =
-                format!("{} of the {}", percent(metric.estimate.value / expected), of_what.name());
+            let of_what = format!("the {}", of_what.name());
+            let share = format_ratio(metric.estimate.value / expected, &of_what);
             if metric.metric == Metric::LatencyMean {
                 latencies.push(format!("latency {share}"));
                 continue;
@@ -179,7 +177,7 @@ pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &
         entries.iter().partition(|entry| entry.severity == Severity::Fail);
     let mut failures_are_listed = false;
     for entry in &failures {
-        out.push_str(&two_lines(Ink::Bad, severity_label(entry.severity), entry, style));
+        out.push_str(&problem(Ink::Bad, severity_label(entry.severity), entry, style));
         if entry.rule == "measurement-failed" {
             failures_are_listed = true;
             let reasons = record.failures().filter_map(|(_, of)| Some((of, of.failure()?)));
@@ -192,14 +190,14 @@ pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &
     for (_, of) in record.failures().filter(|_| !failures_are_listed) {
         if let Some(how) = of.failure() {
             let what = format!("{} of {}: {}", clean(&of.name), named(&of.targets), clean(how));
-            out.push_str(&line("FAIL", Ink::Bad, &what, style));
+            out.push_str(&whole("FAIL", Ink::Bad, &what, style));
         }
     }
     for entry in warnings.iter().take(SHOWN) {
-        out.push_str(&two_lines(Ink::Doubt, severity_label(entry.severity), entry, style));
+        out.push_str(&problem(Ink::Doubt, severity_label(entry.severity), entry, style));
     }
     if let Some(more) = warnings.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        out.push_str(&line("", Ink::Dim, &format!("and {more} more (-v)"), style));
+        out.push_str(&whole("", Ink::Dim, &format!("and {more} more (-v)"), style));
     }
     out.push_str(&skipped(&record.run.skipped, style));
     out
@@ -234,11 +232,11 @@ fn skipped(skipped: &[Skipped], style: &Style) -> String {
     }
 }
 
-fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String {
-    let mut out = line(label, ink, &entry.what, style);
+fn problem(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String {
+    let mut out = whole(label, ink, &entry.what, style);
     if !entry.follows.is_empty() {
         let text = format!("therefore: {}", entry.follows.join("; "));
-        out.push_str(&line("", Ink::Plain, &text, style));
+        out.push_str(&whole("", Ink::Plain, &text, style));
     }
     if !entry.next.is_empty() {
         out.push_str(&whole("", Ink::Plain, &format!("-> {}", entry.next), style));
@@ -246,50 +244,11 @@ fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String 
     out
 }
 
-/// Returns `text` after its label, shortened to one line; on a narrow terminal all of it.
-pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
-    line_of_rule(label, ink, text, "", style)
-}
-
-/// As [`line`], with the rule behind it, which is kept whole; empty: none.
-pub(super) fn line_of_rule(label: &str, ink: Ink, text: &str, rule: &str, style: &Style) -> String {
-    let end = if rule.is_empty() { String::new() } else { format!(" [{}]", clean(rule)) };
-    if style.width < USUAL {
-        return whole(label, ink, &format!("{}{end}", text.trim_end_matches('.')), style);
-    }
-    let room = style.width.saturating_sub(INDENT + display_width(&end)).max(8);
-    let gap = " ".repeat(INDENT.saturating_sub(label.len()));
-    let text = shorten(&clean(text), room) + &end;
-    let text = if label.is_empty() { ink.paint(&text, style.color) } else { text };
-    let label = if label.is_empty() { String::new() } else { ink.paint(label, style.color) };
-    format!("{label}{gap}{text}\n")
-}
-
 /// Returns all of `text` after its label, wrapped.
 pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let of_text = if label.is_empty() { ink } else { Ink::Plain };
     let hanging = Hanging { ink: of_text, ..Hanging::after(label, ink, INDENT, style) };
     hanging.lines(&[clean(text).trim_end_matches('.').to_owned()])
-}
-
-/// Shortens `text`: the whole without its full stop if it fits; else its first sentences or clauses
-/// if they fill most of `room`; else as many words as fit.
-fn shorten(text: &str, room: usize) -> String {
-    let text = text.trim_end_matches('.');
-    if display_width(text) <= room {
-        return text.to_owned();
-    }
-    let ends = [". ", "; "].into_iter().flat_map(|end| text.match_indices(end));
-    let parts = ends.map(|(at, _)| &text[..at]);
-    let fitting = parts.filter(|part| (room * 2 / 3..=room).contains(&display_width(part)));
-    if let Some(part) = fitting.max_by_key(|part| part.len()) {
-        return part.to_owned();
-    }
-    let cut = cut(text, room);
-    match cut.rfind(' ').filter(|at| at * 2 > cut.len()) {
-        Some(at) => format!("{}…", cut[..at].trim_end_matches([',', ';', ':'])),
-        None => cut,
-    }
 }
 
 #[cfg(test)]
@@ -359,28 +318,18 @@ mod tests {
     }
 
     #[test]
-    fn a_command_and_a_rule_are_never_cut() {
+    fn neither_a_problem_nor_a_command_is_cut() {
         let style = Style { width: 80, color: false, wide: false, columns: None };
         let next = "See how many slots it has and which firmware each of them holds: sudo nvme fw-log /dev/nvme0";
-        let what = "nvme0 has another firmware than its twins".into();
+        let what = "nvme0 reaches 2.9 % of the baseline (sequential read); 2.1 % (random read); \
+                    latency 110x the baseline";
+        let what = what.into();
         let entry = Entry { severity: Severity::Warn, rule: "x", what, next, follows: Vec::new() };
-        let shown = two_lines(Ink::Doubt, "WARN", &entry, &style);
+        let shown = problem(Ink::Doubt, "WARN", &entry, &style);
         let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.ends_with("sudo nvme fw-log /dev/nvme0"), "{shown}");
-        let long =
-            "the reads of this job came from the page cache of the kernel and not from the drive";
-        let note = line_of_rule("NOTE", Ink::Dim, long, "page-cache", &style);
-        assert!(note.ends_with("… [page-cache]\n") && display_width(&note) <= 81, "{note}");
-    }
-
-    #[test]
-    fn a_sentence_is_shortened_at_a_clause() {
-        let text = "Reseat the drive and look at its cable; then run: sudo lspci -vv.";
-        assert_eq!(shorten(text, 80), text.trim_end_matches('.'));
-        assert_eq!(shorten(text, 55), "Reseat the drive and look at its cable");
-        assert_eq!(shorten(text, 38), "Reseat the drive and look at its cable");
-        assert_eq!(shorten(text, 25), "Reseat the drive and…");
-        assert_eq!(shorten("nvme0, nvme1, nvme2 are hot", 15), "nvme0, nvme1…");
-        assert_eq!(shorten("/a/very/long/path", 8), "/a/very…");
+        assert!(
+            flat.contains("110x the baseline -> See") && flat.ends_with("/dev/nvme0"),
+            "{shown}"
+        );
     }
 }

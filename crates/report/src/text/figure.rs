@@ -4,8 +4,8 @@ use iodyno_model::figures::{
     Unit, decimals_for_digits, rounded, rounded_up, with_interval, without_interval,
 };
 use iodyno_model::{
-    DirectionResult, Estimate, LatencyKind, Metric, Spread, WIDTH_NOT_KNOWN, format_count,
-    format_duration_ns, format_mb_per_s,
+    DirectionResult, Estimate, LatencyKind, Metric, Spread, format_count, format_duration_ns,
+    format_mb_per_s,
 };
 
 use crate::percentiles::{Percentile, percentiles_of};
@@ -79,15 +79,16 @@ pub(super) fn percentile(percentile: &Percentile) -> String {
     format!("p{} {}", percentile.percent, percentile_value(percentile))
 }
 
-/// Value of the percentile: `95.2 us (94.9–95.6)`.
+/// Value of the percentile: `95.2 us (94.9–95.6)`; `~95.2 us` if slow I/Os were too few for an
+/// interval.
 pub(crate) fn percentile_value(percentile: &Percentile) -> String {
     let value = percentile.value_ns as f64;
     let unit = Unit::of(Metric::LatencyMean, value);
     let decimals = decimals_for_digits(value / unit.divisor, 3);
     let digits = |ns: f64| rounded(ns / unit.divisor, decimals);
     let shown = digits(value);
-    if percentile.is_too_wide() {
-        return format!("{shown} {} {WIDTH_NOT_KNOWN}", unit.unit);
+    if percentile.is_open {
+        return format!("~{shown} {}", unit.unit);
     }
     let bounds = percentile.bounds_ns.filter(|_| percentile.is_spread());
     let range = bounds.map(|(low, high)| (digits(low as f64), digits(high as f64)));
@@ -145,10 +146,9 @@ mod tests {
         assert_eq!(show(6853.4, 1234.0), "6900 ± 1300 MB/s (6500 MiB/s)");
         assert_eq!(show(6853.456, 0.000_1), "6853.5 ± 0.1 MB/s (6536.0 MiB/s)");
         assert_eq!(show(1.0, 0.8), "1.0 ± 0.8 MB/s (0.95 MiB/s)");
-        assert_eq!(show(1.0, 3.0), "1.00 MB/s ± not known (0.954 MiB/s)");
         assert_eq!(
             measured(Metric::Iops, &Estimate::confident(2900.0, 0.0, 1_122_100.0, 0.95)),
-            "2900 IOPS ± not known"
+            "2900 IOPS (0–1122100)"
         );
         assert_eq!(
             measured(Metric::Bandwidth, &Estimate::bare(6_853_456_000.0)),
@@ -210,9 +210,9 @@ mod tests {
         };
         assert_eq!(percentile(&at(129_024, 134_143)), "p99.9 131 us (129–134)");
         assert_eq!(percentile(&at(130_900, 131_100)), "p99.9 131 us");
-        assert_eq!(percentile(&at(90_000, 900_000)), "p99.9 131 us ± not known");
+        assert_eq!(percentile(&at(90_000, 900_000)), "p99.9 131 us (90–900)");
         let open = Percentile { bounds_ns: None, is_open: true, ..at(0, 0) };
-        assert_eq!(percentile(&open), "p99.9 131 us ± not known");
+        assert_eq!(percentile(&open), "p99.9 ~131 us");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Lists the findings, worst first, and the rules that could not decide.
 
-use iodyno_model::{Assessment, Finding, RuleOutcome, Severity};
+use iodyno_model::{Assessment, Evidence, Finding, RuleOutcome, Severity};
 
 use super::Style;
 use super::host::counted;
@@ -40,9 +40,8 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     let after = Hanging::after(label, Ink::of_severity(finding.severity), INDENT, style);
     let first = Hanging { separator: " ", ink: Ink::Bold, ..after };
     let mut out = first.lines(&[headline(finding)]);
-    let all = finding.evidence.iter();
-    let all = all.map(|evidence| format!("{} {}", clean(&evidence.what), clean(&evidence.value)));
-    let mut evidence: Vec<String> = all.collect();
+    let all = evidence(finding).into_iter();
+    let mut evidence: Vec<String> = all.map(|(what, value)| format!("{what} {value}")).collect();
     if evidence.len() > MOST_EVIDENCE {
         let more = evidence.len() - MOST_EVIDENCE;
         evidence.truncate(MOST_EVIDENCE);
@@ -57,6 +56,22 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     let rule = format!("{}{}", finding.rule, cause.unwrap_or_default());
     out.push_str(&labelled(style, INDENT, "rule", &rule));
     out
+}
+
+/// What and value of the evidence; equal values once, with the first of what they are of.
+pub(crate) fn evidence(finding: &Finding) -> Vec<(String, String)> {
+    let mut all: Vec<(&Evidence, usize)> = Vec::new();
+    for one in &finding.evidence {
+        match all.iter_mut().find(|(known, _)| known.value == one.value) {
+            Some((_, more)) => *more += 1,
+            None => all.push((one, 0)),
+        }
+    }
+    let named = all.into_iter().map(|(one, more)| match more {
+        0 => (clean(&one.what), clean(&one.value)),
+        more => (format!("{} and {more} more:", clean(&one.what)), clean(&one.value)),
+    });
+    named.collect()
 }
 
 /// Sentence of the finding, prefixed with its subjects if it names none.

@@ -31,7 +31,7 @@ pub(crate) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Prof
             1 => "meets its bound".to_owned(),
             all => format!("meets all {all} bounds"),
         },
-        (0, 0, open) => format!("{open} of {} undecided", counted(needed().count(), "bound")),
+        (0, 0, open) => format!("{open} of {} not judged", counted(needed().count(), "bound")),
         (0, borderline, _) => {
             format!("{borderline} of {} borderline", counted(needed().count(), "bound"))
         }
@@ -65,7 +65,7 @@ pub(crate) fn cells(
     for one in all(record, assessment, profile) {
         let found = words(&one).unwrap_or_else(|| "-".into());
         let first = [clean(&one.quantity.name), one.quantity.of.to_string(), found];
-        let cells = |texts: [String; 5], (verdict, ink): (&str, Ink), source: String| {
+        let cells = |texts: [String; 5], (verdict, ink): (String, Ink), source: String| {
             let mut row: Vec<GridCell> = texts.into_iter().map(GridCell::plain).collect();
             row.extend([GridCell::new(verdict, ink), GridCell::plain(source)]);
             row
@@ -73,7 +73,7 @@ pub(crate) fn cells(
         if one.bounds.is_empty() {
             let [name, of, found] = first.clone();
             let texts = [name, of, found, "-".into(), String::new()];
-            rows.push(cells(texts, ("", Ink::Plain), String::new()));
+            rows.push(cells(texts, (String::new(), Ink::Plain), String::new()));
         }
         for (n, (bound, kept)) in one.bounds.iter().enumerate() {
             let [name, of, found] = match n {
@@ -162,17 +162,20 @@ fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
     distinct(lines).concat()
 }
 
-/// Verdict on a bound; informational bounds never fail.
-fn verdict(kept: Kept, severity: Severity) -> (&'static str, Ink) {
+/// Verdict on a bound; informational bounds never fail, and the first line does not count them.
+fn verdict(kept: Kept, severity: Severity) -> (String, Ink) {
     let of = |verdict: Verdict| (verdict.label(), Ink::of_verdict(verdict));
-    match (kept, severity) {
+    let (label, ink) = match (kept, severity) {
         (Kept::Yes, _) => of(Verdict::Pass),
         (Kept::Unknown, _) => of(Verdict::Unjudged),
-        (Kept::Borderline, Severity::Info) => ("borderline", Ink::Dim),
         (Kept::Borderline, _) => ("borderline", Ink::of_verdict(Verdict::Warn)),
         (Kept::No, Severity::Info) => ("no", Ink::Dim),
         (Kept::No, Severity::Warn) => of(Verdict::Warn),
         (Kept::No, Severity::Fail) => of(Verdict::Fail),
+    };
+    match severity {
+        Severity::Info => (format!("{label} (info)"), Ink::Dim),
+        _ => (label.into(), ink),
     }
 }
 

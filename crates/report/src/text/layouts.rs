@@ -6,7 +6,7 @@ use iodyno_judge::layouts::{LayoutResult, LayoutWorkload, Layouts};
 use iodyno_model::{Estimate, Metric, RunState};
 
 use super::Style;
-use super::attention::line;
+use super::attention::whole;
 use super::figure::{bare, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
@@ -34,9 +34,9 @@ pub fn layouts_text(held: &Layouts<'_>, further: &[String], style: &Style) -> St
         false => ("DONE", Ink::Good),
     };
     let (label, clause) = clause(&workloads, &raw, held.drives(), label);
-    let mut notes = line("NOTE", Ink::Dim, OF_ONE_RUN, style);
+    let mut notes = whole("NOTE", Ink::Dim, OF_ONE_RUN, style);
     if are_on_files {
-        notes += &line("WARN", Ink::Doubt, ON_FILES, style);
+        notes += &whole("WARN", Ink::Doubt, ON_FILES, style);
     }
     let table = table(&workloads, held.drives(), style);
     let sections = [first_line(label, &[clause], style), table, notes, dim(further, style)];

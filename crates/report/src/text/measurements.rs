@@ -31,7 +31,7 @@ const BESIDE: usize = 76;
 pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
     let mut heading = String::new();
-    let shared = shared_notes(record);
+    let shared = shared_notes(record, assessment);
     let (alone, together): (Vec<usize>, Vec<usize>) = (0..record.measurements.len())
         .partition(|index| record.measurements[*index].targets.len() < 2);
     // Group by target, in order of each target's first measurement.
@@ -69,10 +69,11 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
 }
 
 /// Caveats shared by several measurements, with their number; printed once, after them all.
-fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
+fn shared_notes(record: &RunRecord, assessment: &Assessment) -> Vec<(String, usize)> {
     let mut notes: Vec<(String, usize)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
-    for note in record.measurements.iter().flat_map(|of| own_notes(of, true)) {
+    let all = record.measurements.iter().enumerate();
+    for note in all.flat_map(|(n, of)| own_notes(of, assessment.of(n))) {
         let at = *known.entry(note.clone()).or_insert(notes.len());
         match notes.get_mut(at) {
             Some((_, count)) => *count += 1,
@@ -83,15 +84,17 @@ fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
     notes
 }
 
-/// Shortfalls and caveats of the measurement, and with `remarks` those of its target, without the
-/// full stop.
-fn own_notes(measurement: &Measurement, remarks: bool) -> Vec<String> {
+/// Shortfalls and caveats of the measurement, and those of its target that no finding lists, without
+/// the full stop.
+fn own_notes(measurement: &Measurement, judged: Option<&JudgedMeasurement>) -> Vec<String> {
+    let mut reasons = judged.iter().flat_map(|judged| &judged.reasons);
+    let are_listed = reasons.any(|reason| reason.rule == "target-qualified");
     let conditions = &measurement.conditions;
     let beside = conditions.beside.iter().map(|beside| {
         let rate = format_mb_per_s(beside.bytes_per_s);
         format!("concurrent rw={} at {}, {rate}", beside.rw, beside.target)
     });
-    let remarks = conditions.target_remarks.iter().filter(|_| remarks);
+    let remarks = conditions.target_remarks.iter().filter(|_| !are_listed);
     let caveats = remarks.chain(&conditions.shortfalls);
     let texts = caveats.map(ToString::to_string).chain(beside);
     texts.map(|text| clean(&text).trim_end_matches('.').to_string()).collect()
@@ -353,19 +356,17 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     let conditions = &measurement.conditions;
     let mut items = Vec::new();
     items.extend(workload.bs.map(|bs| Bytes(bs).binary()));
-    let asked = conditions.depth_asked.or(workload.iodepth);
-    if let Some(asked) = asked {
-        let reached = conditions.depth_reached.filter(|reached| {
-            reached.is_finite() && (reached / f64::from(asked) - 1.0).abs() > 0.05
-        });
-        items.push(match reached {
-            Some(reached) => format!("depth {asked} (reached {reached:.1})"),
-            None => format!("depth {asked}"),
-        });
-    }
-    let jobs = workload.numjobs.filter(|jobs| *jobs > 1 && conditions.threads.is_none());
+    let depth = workload.iodepth.or(conditions.depth_asked);
+    items.extend(depth.map(|depth| format!("depth {depth}")));
+    let jobs = workload.numjobs.filter(|jobs| *jobs > 1);
     items.extend(jobs.map(|jobs| counted(jobs as usize, "job")));
-    items.extend(conditions.threads.map(|threads| counted(threads as usize, "thread")));
+    let threads = conditions.threads.filter(|threads| Some(*threads) != jobs);
+    items.extend(threads.map(|threads| counted(threads as usize, "thread")));
+    let reached = conditions.depth_reached.zip(conditions.depth_asked.or(depth));
+    items.extend(reached.and_then(|(reached, asked)| {
+        let is_other = reached.is_finite() && (reached / f64::from(asked) - 1.0).abs() > 0.05;
+        is_other.then(|| format!("reached depth {reached:.1} of {asked}"))
+    }));
     items.extend(workload.ioengine.as_deref().map(clean));
     if !measurement.source.starts_with("native") {
         items.push(clean(&measurement.source));
@@ -402,23 +403,24 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     items
 }
 
-/// Caveats, each a sentence.
+/// Caveats, each a sentence; of those that qualify, the rules, whose findings have the sentences.
 pub(crate) fn notes(
     measurement: &Measurement,
     judged: Option<&JudgedMeasurement>,
     shared: &[(String, usize)],
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(judged) = judged {
-        for Reason { rule, validity, why } in &judged.reasons {
-            let word = validity.label().to_lowercase();
-            notes.push(format!("{word}: {} [{}]", clean(why).trim_end_matches('.'), clean(rule)));
-        }
+    let reasons = judged.map_or(&[][..], |judged| &judged.reasons);
+    let (invalid, qualified): (Vec<&Reason>, Vec<&Reason>) =
+        reasons.iter().partition(|reason| reason.validity == Validity::Invalid);
+    for Reason { rule, why, .. } in invalid {
+        notes.push(format!("invalid: {} [{}]", clean(why).trim_end_matches('.'), clean(rule)));
     }
-    // This rule lists the remarks on the target.
-    let mut reasons = judged.iter().flat_map(|judged| &judged.reasons);
-    let are_listed = reasons.any(|reason| reason.rule == "target-qualified");
-    let own = own_notes(measurement, !are_listed).into_iter();
+    if !qualified.is_empty() {
+        let rules: Vec<String> = qualified.iter().map(|reason| clean(&reason.rule)).collect();
+        notes.push(format!("qualified: {}", rules.join(", ")));
+    }
+    let own = own_notes(measurement, judged).into_iter();
     let own = own.filter(|own| shared.iter().all(|(note, _)| note != own));
     notes.extend(own.map(|own| format!("note: {own}")));
     notes

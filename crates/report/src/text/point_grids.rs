@@ -230,8 +230,16 @@ impl<'p> Group<'p> {
         shown: GridQuantity,
         style: &Style,
     ) -> Option<String> {
+        // Rows and columns without any point that was measured or predicted are left out.
+        let shown_of = |(option, values): &Axis<'p>| -> Vec<&'p str> {
+            let known =
+                points.iter().zip(places).filter(|(_, of)| !matches!(of, CellContent::Open));
+            let known: Vec<&str> = known.filter_map(|(point, _)| value(point, option)).collect();
+            values.iter().copied().filter(|value| known.contains(value)).collect()
+        };
+        let (own_rows, own_columns) = (shown_of(&self.rows), shown_of(&self.columns));
         let corner = clean(&format!("{} \\ {}", self.rows.0, self.columns.0));
-        let headings: Vec<String> = self.columns.1.iter().map(|value| clean(value)).collect();
+        let headings: Vec<String> = own_columns.iter().map(|value| clean(value)).collect();
         let all = [&corner].into_iter().chain(&headings);
         let columns: Vec<_> = all.map(|heading| GridColumn::new(heading, 0, true)).collect();
         let row = |at: &&str| {
@@ -244,9 +252,9 @@ impl<'p> Group<'p> {
                 found.map_or(GridCell::plain(""), |at| places[at].cell())
             };
             let first = GridCell::plain(clean(at));
-            [first].into_iter().chain(self.columns.1.iter().map(one)).collect::<Vec<_>>()
+            [first].into_iter().chain(own_columns.iter().map(one)).collect::<Vec<_>>()
         };
-        let rows: Vec<Vec<GridCell>> = self.rows.1.iter().map(row).collect();
+        let rows: Vec<Vec<GridCell>> = own_rows.iter().map(row).collect();
         if least_width(&columns, &rows) > style.width {
             return None;
         }

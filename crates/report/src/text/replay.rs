@@ -48,14 +48,16 @@ pub(crate) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)
     let (label, words) = match of.pace {
         ReplayPace::Kept => (None, format!("kept the recorded pace: {times}")),
         ReplayPace::Behind => {
-            let waited = match of.waited {
-                0 => String::new(),
-                some => {
-                    let share = format_percent(some as f64 / ios(of).max(1) as f64);
-                    format!(", {share} of I/Os waited for others")
-                }
-            };
-            (Some(("BEHIND", Ink::Bad)), format!("too slow for the recorded pace: {times}{waited}"))
+            let mut why = Vec::new();
+            if of.waited == 0 || duration(of.took_ns) != recorded {
+                why.push(times);
+            }
+            if of.waited > 0 {
+                let share = format_percent(of.waited as f64 / ios(of).max(1) as f64);
+                why.push(format!("{share} of I/Os waited for others"));
+            }
+            let words = format!("too slow for the recorded pace: {}", why.join(", "));
+            (Some(("BEHIND", Ink::Bad)), words)
         }
         ReplayPace::Late => {
             let late = duration(of.issue_error.p99_ns);
@@ -389,10 +391,8 @@ mod tests {
             format!("{} {said}", label.map_or("-", |(label, _)| label))
         };
         expect!["- x: kept the recorded pace: 10 s for 10 s recorded"].assert_eq(&say(|_| {}));
-        expect![
-            "BEHIND x: too slow for the recorded pace: 10 s for 10 s recorded, 28 % of I/Os waited for others"
-        ]
-        .assert_eq(&say(|of| of.waited = 9000));
+        expect!["BEHIND x: too slow for the recorded pace: 28 % of I/Os waited for others"]
+            .assert_eq(&say(|of| of.waited = 9000));
         expect!["BEHIND x: too slow for the recorded pace: 17 s for 10 s recorded"]
             .assert_eq(&say(|of| of.took_ns = 17_000_000_000));
         // Each I/O is later than the one before, and so is its latency, counted from its due time.

@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use super::Style;
-use super::attention::{line, line_of_rule};
+use super::attention::whole;
 use super::figure::stated;
 use super::host::counted;
 use super::ink::Ink;
@@ -140,7 +140,7 @@ pub(super) fn commands(record: &RunRecord, style: &Style) -> String {
         let failed = of.conditions.shortfalls.iter();
         let failed = failed.filter(|one| matches!(one, Caveat::CommandFailed { .. }));
         let text = |one: &Caveat| format!("{}: {}", clean(&of.name), clean(&one.to_string()));
-        failed.map(|one| line("WARN", Ink::Doubt, &text(one), style)).collect::<Vec<_>>()
+        failed.map(|one| whole("WARN", Ink::Doubt, &text(one), style)).collect::<Vec<_>>()
     };
     record.measurements.iter().flat_map(of_one).take(SHOWN).collect()
 }
@@ -192,15 +192,16 @@ pub(super) fn caveats(
         };
         let not_valid = if *validity == Validity::Invalid { "not valid: " } else { "" };
         let why = clean(why);
+        let why = why.trim_end_matches('.');
         let more = match others {
             0 => String::new(),
             others => format!(" ({others} more alike)"),
         };
-        let text = format!("{names}{more}: {not_valid}{why}");
-        out.push_str(&line_of_rule(label, ink, &text, rule, style));
+        let text = format!("{names}{more}: {not_valid}{why} [{}]", clean(rule));
+        out.push_str(&whole(label, ink, &text, style));
     }
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        out.push_str(&line("", Ink::Dim, &format!("and {more} more (-v)"), style));
+        out.push_str(&whole("", Ink::Dim, &format!("and {more} more (-v)"), style));
     }
     out
 }

@@ -89,11 +89,7 @@ pub fn run_screen(
                     headroom_text(found, style)
                 }
             };
-            let skipped = match record.run.not_permitted() {
-                0 => None,
-                points => Some(format!("{points} that write not measured")),
-            };
-            let head = headline(record, &entries, label, [Some(clause), skipped], style);
+            let head = headline(record, &entries, label, [Some(clause), None], style);
             let notes = attention
                 + &commands(record, style)
                 + &caveats(record, assessment, |_| true, style);
@@ -221,6 +217,7 @@ pub(crate) fn clause(
         Verdict::Unjudged if glance.uncompared.is_some() => subject,
         Verdict::Unjudged if open == 0 => format!("{subject}: no failures; not all was judged"),
         Verdict::Unjudged if open < all => format!("no failures; {open} of {subject} not judged"),
+        Verdict::Unjudged if record.measurements.is_empty() => format!("{subject}: not measured"),
         Verdict::Unjudged => format!("{subject}: nothing to compare with"),
     }
 }

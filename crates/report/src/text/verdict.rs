@@ -1,6 +1,6 @@
 //! Overall verdict, and the exit status in words.
 
-use iodyno_model::{Assessment, Run, RunRecord, RunState, Severity, Verdict};
+use iodyno_model::{Assessment, Run, RunRecord, Severity, Verdict};
 
 use super::host::counted;
 use super::ink::Ink;
@@ -9,15 +9,19 @@ use super::words::Hanging;
 use super::{rows, runs};
 
 /// Overall verdict and exit status in words: the last line of a command (more on a narrow
-/// terminal).
+/// terminal). Empty after a run that is not judged as a whole and has not failed.
 pub fn verdict_text(
     record: &RunRecord,
     assessment: &Assessment,
     exit_status: u8,
     style: &Style,
 ) -> String {
+    let is_judged = record.run.kind.is_of_drives() || record.run.profile().is_some();
+    if !is_judged && exit_status == 0 {
+        return String::new();
+    }
     let (verdict, words) = verdict_words(&record.run, assessment, exit_status);
-    let (label, ink) = match record.run.kind.is_of_drives() || record.run.profile().is_some() {
+    let (label, ink) = match is_judged {
         true => (verdict.label(), Ink::of_verdict(verdict)),
         false => rows::clause(record, assessment, &[]).0,
     };
@@ -43,6 +47,7 @@ pub(crate) fn verdict_words(
                 let all = || assessment.measurements.iter().flat_map(|judged| &judged.metrics);
                 match (all().filter(|one| one.verdict == Verdict::Unjudged).count(), all().count())
                 {
+                    (_, 0) => "no failures; nothing measured".into(),
                     (open, all) if open == all => "no failures; nothing to compare with".into(),
                     (0, _) => "no failures; not everything judged".into(),
                     (open, all) => {
@@ -58,8 +63,7 @@ pub(crate) fn verdict_words(
             findings => format!("{findings} findings need attention"),
         },
         2 => "the command or a target cannot be used".into(),
-        3 if run.state == RunState::Running => runs::state(run).unwrap_or_default(),
-        3 => "interrupted, or a measurement failed".into(),
+        3 => runs::state(run).unwrap_or_else(|| "a measurement failed".into()),
         4 => "no failures; some results could not be judged".into(),
         _ => "unknown exit status".to_string(),
     };

@@ -35,8 +35,7 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         let _ = match study.generator {
             MadeBy::Native => write!(
                 text,
-                ", at most {most}: each until its rate is known within {} %, but {longest} at the \
-                 longest",
+                ", each until ± {} %, at most {longest}: measures for at most {most}",
                 stop.precision * 100.0,
             ),
             MadeBy::Fio => write!(text, ", {most}: {longest} each, by fio"),
@@ -95,12 +94,12 @@ fn headroom_outline(study: &Study, headroom: HeadroomPlan) -> Result<String> {
     let longest_ns = study.stop()?.max_ns as f64;
     let loads = f64::from(headroom.points) + 2.0;
     let mut text = format!(
-        "{}: the most writes, the most reads, and up to {} loads of both, at most {}: {} each at the \
-         longest\n",
+        "{}: the most writes, the most reads, and up to {} loads of both, each at most {}: measures \
+         for at most {}\n",
         study.name,
         headroom.points,
-        format_duration_ns(longest_ns * loads * study.targets.len() as f64),
         format_duration_ns(longest_ns),
+        format_duration_ns(longest_ns * loads * study.targets.len() as f64),
     );
     if study.targets.len() > 1 {
         text.push_str("on each target, one after the other\n");
