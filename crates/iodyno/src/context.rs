@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
+use clap::ValueEnum as _;
 use iodyno_campaign::CampaignError;
 use iodyno_files::NameOrigin;
 use iodyno_host::{Captured, Live, Source};
@@ -132,6 +133,8 @@ impl Context {
     pub(crate) fn global_args(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["--store".into(), self.store_path().into()];
         words.extend(self.quiet.then(|| "--quiet".into()));
+        let live = self.live.and_then(|view| view.to_possible_value());
+        words.extend(live.map(|view| format!("--live={}", view.get_name()).into()));
         if let Some(sysroot) = &self.sysroot {
             words.extend(["--sysroot".into(), sysroot.into()]);
         }

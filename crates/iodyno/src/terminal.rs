@@ -127,10 +127,15 @@ pub(crate) fn note(line: &str) {
     }
 }
 
-/// Overwrites the previous live line with `line`, cut to the terminal's width.
+/// Overwrites the previous live line with `line`, without the parts beyond the terminal's width.
 pub(crate) fn live_line(line: &str) {
     let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
-    let shown: String = line.chars().take(usize::from(width).saturating_sub(1)).collect();
+    let mut shown: String = line.chars().take(usize::from(width).saturating_sub(1)).collect();
+    if shown.len() < line.len()
+        && let Some(at) = shown.rfind("  ")
+    {
+        shown.truncate(at);
+    }
     if !screen::is_taken() {
         let _ = write!(io::stderr().lock(), "\r{shown}\x1b[K");
     }

@@ -24,7 +24,7 @@ IODYNO_PUSH_TOKEN_FILE authorises HTTP, PGPASSFILE (~/.pgpass) or PGPASSWORD Pos
 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials, s3://BUCKET/PREFIX
 (AWS_ENDPOINT_URL: a server of your own).
 
-Exit status: 0 passed, 1 at least one FAIL, 2 bad usage, 3 interrupted, past the deadline or a
+Exit status: 0 no FAIL, 1 at least one FAIL, 2 bad usage, 3 interrupted, past the deadline or a
 measurement failed, 4 something could not be judged (--require-verdict) or measured, or there is no
 NVMe drive.
 Pushing does not change it.")]

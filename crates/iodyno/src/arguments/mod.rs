@@ -68,7 +68,7 @@ Examples:
   iodyno compare before after
   iodyno report last -o report.html
 
-Exit status: 0 passed, 1 at least one FAIL, 2 bad usage or unusable target, \
+Exit status: 0 no FAIL, 1 at least one FAIL, 2 bad usage or unusable target, \
     3 interrupted or a measurement failed, 4 something could not be judged (--require-verdict), \
     measured or read.")]
 pub(crate) struct Arguments {

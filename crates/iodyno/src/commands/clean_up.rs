@@ -1,7 +1,7 @@
 //! `iodyno clean-up`: removes leftovers of killed runs.
 
 use anyhow::Result;
-use iodyno_campaign::Undone;
+use iodyno_campaign::{Outcome, Undone};
 
 use crate::arguments::CleanUp;
 use crate::context::Context;
@@ -21,7 +21,9 @@ pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
         }
     }
     let undone = iodyno_campaign::clean_up(&mut store, run_id.as_deref())?;
-    for Undone { what, outcome } in &undone {
+    let told: Vec<&Undone> =
+        undone.iter().filter(|one| !matches!(one.outcome, Outcome::Gone)).collect();
+    for Undone { what, outcome } in &told {
         terminal::print(&format!("{what}: {outcome}\n"))?;
     }
     // Recordings belong to no run: leftovers of all killed ones are removed.
@@ -29,7 +31,7 @@ pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
     if recordings > 0 {
         terminal::print(&format!("{recordings} killed recordings removed from tracefs\n"))?;
     }
-    if undone.is_empty() && recordings == 0 {
+    if told.is_empty() && recordings == 0 {
         terminal::print("No leftovers found.\n")?;
     }
     Ok(if undone.iter().all(|one| one.outcome.is_settled()) { 0 } else { 3 })

@@ -79,9 +79,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
 /// Refuses contradictory or missing options.
 fn check(how: &Preparation) -> Result<()> {
     if how.is_empty() {
-        let what = "missing: --purge METHOD empties drives, --fill 2x writes them, --condition \
-                    WORKLOAD runs it until steady state";
-        return Err(Usage(what.into()).into());
+        return Err(Usage("name a step: --purge, --fill or --condition".into()).into());
     }
     Ok(how.check().map_err(|Refusal(what)| Usage(what))?)
 }

@@ -17,7 +17,7 @@ use iodyno_report::text::{json_text, trace_line, trace_text};
 use iodyno_trace::tracefs::{Options, RecordError, Recorder, Watched, remove_stale};
 use iodyno_trace::{Counter, Device, Header, Io, Names, TraceError, Writer, bpf};
 
-use crate::arguments::Record;
+use crate::arguments::{LiveView, Record};
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage, bail_usage, write};
 use crate::output::{Content, refuse_other};
@@ -139,7 +139,10 @@ fn follow(
     mut recording: impl Follow,
     limit: Option<Duration>,
 ) -> Result<Recorded> {
-    let is_live = terminal::is_terminal() && !context.quiet && !context.json;
+    let is_live = terminal::is_terminal()
+        && !context.quiet
+        && !context.json
+        && context.live != Some(LiveView::Off);
     let failure = poll(context, &mut recording, limit, is_live).err();
     if is_live {
         terminal::live_line("");

@@ -76,11 +76,6 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
 
 fn finish(context: &Context, output: &Path, text: &str) -> Result<u8> {
     write(output, text.as_bytes())?;
-    terminal::report_written(
-        context,
-        output,
-        text.len(),
-        ": open it in a browser, attach it, or print it.",
-    )?;
+    terminal::report_written(context, output, text.len(), "")?;
     Ok(0)
 }

@@ -112,7 +112,7 @@ impl Activity {
     /// Remaining time: `30 s left`.
     pub(crate) fn left(&self) -> Option<String> {
         let whole = |ns: u64| format_duration_ns((ns as f64 / 1e9).ceil() * 1e9);
-        self.left_ns.map(|ns| format!("{} left", whole(ns)))
+        self.left_ns.filter(|ns| *ns > 0).map(|ns| format!("{} left", whole(ns)))
     }
 
     /// All parts in one line.
