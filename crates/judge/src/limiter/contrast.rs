@@ -194,7 +194,7 @@ impl<'a> Contrast<'a> {
         };
         let times = match (self.other.repetitions.len(), self.times) {
             (1, 1) => String::new(),
-            (theirs, ours) => format!("; {theirs} against {ours}"),
+            (theirs, ours) => format!("; {theirs} and {ours} runs"),
         };
         format!("x{:.2} ({low:.2} {to}{times})", self.ratio.value)
     }

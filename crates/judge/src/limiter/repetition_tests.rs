@@ -82,7 +82,7 @@ fn unclear_effects_are_repeated_while_there_is_time() {
 fn the_variation_of_repetitions_decides() {
     let (answer, text) = said(&run(&[1.0, 1.02, 0.98], &[1.9, 2.1, 2.0], 0.4), 7);
     assert!(is_named(&answer, Limiter::Depth), "{text}");
-    assert!(text.contains("; 3 against 3)"), "{text}");
+    assert!(text.contains("; 3 and 3 runs)"), "{text}");
     assert!(text.contains("measured 3 times, in turn with what was changed: "), "{text}");
     let (answer, text) = said(&run(&[1.0, 1.02, 0.98], &[1.03, 1.0, 0.99], 0.4), 7);
     assert!(is_named(&answer, Limiter::Drive), "{text}");
@@ -102,7 +102,7 @@ fn single_measurements_vary_like_repeated_ones() {
     let once = run(&[0.9, 1.05, 1.05], &[1.2], 0.01);
     let (answer, text) = said(&once, 0);
     assert!(matches!(answer, Answer::Undecided { .. }), "{text}");
-    assert!(text.contains("; 1 against 3)"), "{text}");
+    assert!(text.contains("; 1 and 3 runs)"), "{text}");
     assert!(is_named(&said(&run(&[0.99, 1.0, 1.01], &[1.2], 0.01), 0).0, Limiter::Depth));
 }
 
@@ -127,7 +127,7 @@ fn more_than_a_change_can_do_is_drift() {
     };
     assert!(!is_probable, "{text}");
     // The sentence includes the interval.
-    assert!(text.contains("x1.90 (1.86 to 1.94; 2 against 2)"), "{text}");
+    assert!(text.contains("x1.90 (1.86 to 1.94; 2 and 2 runs)"), "{text}");
 }
 
 #[test]

@@ -70,8 +70,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             let mut measured = context.record().measurements.iter();
             let of_job = measured.find(|one| one.name == quantity.of.job);
             let subjects = of_job.map_or(Vec::new(), |one| one.targets.clone());
-            let next = format!("Source of the bound: iodyno fit {} --explain", profile.name);
-            tally.found(finding(severity, subjects, what, evidence, &profile.about, next));
+            tally.found(finding(severity, subjects, what, evidence, &profile.about, ""));
         }
     }
 }

@@ -33,7 +33,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     let words = [
         "the interval is wider than asked for",
         "The figure is right within its wide interval: small differences are not significant.",
-        "Measure longer: check has --max-time 60, jobs have runtime=60",
+        "Measure longer: --budget and --max-time, runtime of jobs",
     ];
     qualify(tally, context, affected_by, words);
 }

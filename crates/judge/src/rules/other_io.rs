@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     summary: "I/O of others on the measured device",
     affected_by,
     what: "other processes used the device",
-    why: "The drive was shared, so its figures are too low.",
+    why: "The drive was shared, so its figures may be too low.",
     next: "See who it is (sudo iotop -o, or sudo lsof /dev/DEVICE), and repeat when it is quiet.",
 });
 

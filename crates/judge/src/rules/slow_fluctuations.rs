@@ -44,7 +44,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     affected.report(
         tally,
         "slow fluctuations: the interval only covers the measured time",
-        "A drive that tidies up every few seconds, or a neighbour that comes and goes, has another mean the next time. The interval knows what happened while it was measured, and nothing else.",
+        "Background work of the drive (garbage collection), or a neighbour that comes and goes, gives another mean the next time. The interval covers only what happened while it was measured.",
         "Measure for several times as long as the fluctuations last (check: --time 60; jobs: runtime=60), or repeat it and compare the repetitions.",
     );
 }

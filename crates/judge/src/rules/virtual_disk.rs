@@ -6,7 +6,7 @@ use super::{Checks, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 const WHY: &str =
-    "It has no link and no data sheet: its limits are contractual, and it may be shared.";
+    "It has no link and no data sheet: its speed is set by your provider, and it may be shared.";
 const NEXT: &str =
     "Compare its rates with what was ordered (--volume) or with an earlier run (--baseline).";
 
@@ -45,7 +45,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 Severity::Info,
                 vec![bottom.clone()],
                 format!("{bottom} is a virtual disk."),
-                vec![Evidence::new("under", target.clone())],
+                Vec::new(),
                 WHY,
                 NEXT,
             ));

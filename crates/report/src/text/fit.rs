@@ -153,11 +153,12 @@ fn levels(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
 
 /// Sources of the bounds that are required and not kept.
 fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
-    let bounds = all.iter().flat_map(|one| &one.bounds);
-    let open =
-        bounds.filter(|(bound, kept)| bound.severity > Severity::Info && *kept > Kept::Unknown);
-    let lines = open.map(|(bound, _)| {
-        hanging.lines(&[format!("{}: {} ({})", bound.limit, clean(&bound.source), bound.date)])
+    let bounds = all.iter().flat_map(|one| one.bounds.iter().map(move |found| (one.quantity, found)));
+    let open = bounds
+        .filter(|(_, (bound, kept))| bound.severity > Severity::Info && *kept > Kept::Unknown);
+    let lines = open.map(|(quantity, (bound, _))| {
+        let (what, source) = (clean(&quantity.name), clean(&bound.source));
+        hanging.lines(&[format!("{what} {}: {source} ({})", bound.limit, bound.date)])
     });
     distinct(lines).concat()
 }

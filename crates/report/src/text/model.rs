@@ -50,7 +50,7 @@ fn features(likeness: &ModelLikeness) -> Vec<Feature> {
             found.map_or(0.0, |one| one.dispersion)
         };
         let slot = format_duration_ns(burst.slot_ns as f64);
-        let row = both(&format!("bursts at {slot} (Poisson: 1)"), &of, &count);
+        let row = both(&format!("burstiness at {slot} (random: 1)"), &of, &count);
         // Near or below 1 there are no bursts.
         let differs = row.differs && of(trace).max(of(model)) > 1.2;
         rows.push(Feature { differs, ..row });

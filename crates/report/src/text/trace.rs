@@ -52,7 +52,7 @@ pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
     let bursts = summary.bursts.iter().filter(|one| one.slot_ns > summary.tick_ns);
     let mut bursts: Vec<String> = bursts.map(burst).collect();
     if !bursts.is_empty() {
-        bursts.insert(0, "bursts (Poisson: 1)".into());
+        bursts.insert(0, "burstiness (random: 1)".into());
         lines.push(bursts);
     }
     lines.extend(summary.course.as_ref().map(address_line));
