@@ -105,7 +105,7 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Sweep(Sweep),
     /// Tell whether an application will run well here, and print its settings
     Fit(Fit),
-    /// Continue a sweep that was stopped or killed
+    /// Continue a sweep or preparation that was stopped or killed
     Resume(Resume),
     /// Build LVM, md RAID and file systems, measure each, and take them down
     Layouts(Layouts),
