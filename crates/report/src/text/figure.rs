@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(show(1.0, 0.8), "1.0 ± 0.8 MB/s (0.95 MiB/s)");
         assert_eq!(
             measured(Metric::Iops, &Estimate::confident(2900.0, 0.0, 1_122_100.0, 0.95)),
-            "2900 IOPS (0–1122100)"
+            "2900 IOPS (0–1120000)"
         );
         assert_eq!(
             measured(Metric::Bandwidth, &Estimate::bare(6_853_456_000.0)),

@@ -153,7 +153,8 @@ fn levels(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
 
 /// Sources of the bounds that are required and not kept.
 fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
-    let bounds = all.iter().flat_map(|one| one.bounds.iter().map(move |found| (one.quantity, found)));
+    let bounds =
+        all.iter().flat_map(|one| one.bounds.iter().map(move |found| (one.quantity, found)));
     let open = bounds
         .filter(|(_, (bound, kept))| bound.severity > Severity::Info && *kept > Kept::Unknown);
     let lines = open.map(|(quantity, (bound, _))| {

@@ -146,16 +146,16 @@ mod tests {
         let style = Style { width: 90, color: false, wide: false, columns: None };
         expect![[r#"
             The model misses: I/Os in a sequential run   20k I/Os   0.25 bytes per I/O
-            FEATURE                        TRACE         MODEL
-            I/Os                             20k           20k
-            operation and size                    0.0 % differ
-            rate per 10 ms                        0.2 % differ
-            gaps between I/Os                     2.0 % differ
-            I/Os in a sequential run         3.2           2.1  missed
-            re-use of addresses                   1.0 % differ
-            bursts at 10 ms (Poisson: 1)      12          11.5
-            p50 on a simulated drive       80 us         80 us
-            p99 on a simulated drive      900 us        900 us
+            FEATURE                           TRACE         MODEL
+            I/Os                                20k           20k
+            operation and size                       0.0 % differ
+            rate per 10 ms                           0.2 % differ
+            gaps between I/Os                        2.0 % differ
+            I/Os in a sequential run            3.2           2.1  missed
+            re-use of addresses                      1.0 % differ
+            burstiness at 10 ms (random: 1)      12          11.5
+            p50 on a simulated drive          80 us         80 us
+            p99 on a simulated drive         900 us        900 us
         "#]]
         .assert_eq(&model_text(&likeness, Some(5000), 0, &style));
         let same = ModelLikeness { model: trace, ..likeness.clone() };

@@ -436,7 +436,7 @@ mod tests {
                    128 KiB   100   10 %               900 us  900 us  900 us
             write   16 KiB   300   30 %       100 %    80 us   80 us   80 us          -           -
 
-            bursts (Poisson: 1)   12.5 at 10 ms (at most 90 I/Os)
+            burstiness (random: 1)   12.5 at 10 ms (at most 90 I/Os)
             addresses   up to 20 GiB   in 4 of 20 parts of 1 GiB   half of the I/Os in 1 part
             processes   db 90 %
             12 events lost: I/Os are missing
