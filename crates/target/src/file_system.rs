@@ -1,7 +1,7 @@
 //! Detects the file system of a path, and its effect on measurements.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use iodyno_host::unescape_bytes;
@@ -34,11 +34,18 @@ impl FileSystem {
     /// Finds the mount in `mountinfo` (proc_pid_mountinfo(5)) that covers `path`: the deepest one,
     /// and the last of several at the same mount point.
     fn find(mountinfo: &[u8], path: &Path) -> Option<Self> {
-        mountinfo
-            .split(|byte| *byte == b'\n')
-            .filter_map(Self::parse)
-            .filter(|mount| path.starts_with(&mount.at))
-            .max_by_key(|mount| mount.at.components().count())
+        Self::covering(&Self::all(mountinfo), path).cloned()
+    }
+
+    /// All mounts of a `mountinfo`, in its order.
+    pub(crate) fn all(mountinfo: &[u8]) -> Vec<Self> {
+        mountinfo.split(|byte| *byte == b'\n').filter_map(Self::parse).collect()
+    }
+
+    /// As [`Self::find`], among `mounts`.
+    pub(crate) fn covering<'m>(mounts: &'m [Self], path: &Path) -> Option<&'m Self> {
+        let covering = mounts.iter().filter(|mount| path.starts_with(&mount.at));
+        covering.max_by_key(|mount| mount.at.components().count())
     }
 
     /// Parses a line: `36 35 98:0 /root /mount options optional… - type source options`.
@@ -91,8 +98,33 @@ impl FileSystem {
 
     /// Path at which the file at `path` of an overlay is if it was written before.
     pub(crate) fn in_upper(&self, path: &Path) -> Option<PathBuf> {
+        self.in_(&self.upper()?, path)
+    }
+
+    pub(crate) fn is_overlay(&self) -> bool {
+        self.kind == "overlay"
+    }
+
+    /// Folders of an overlay's layers as its mounter named them, the upper one first; those that
+    /// were named by a relative path are missing.
+    pub(crate) fn layers(&self) -> Vec<PathBuf> {
+        let options = self.options.split(',').filter_map(|option| option.split_once('='));
+        // Since Linux 6.8 each lower layer may be an option of its own.
+        let lower = options.filter(|(key, _)| matches!(*key, "lowerdir" | "lowerdir+"));
+        let lower = lower.flat_map(|(_, value)| separated(unescape(value.as_bytes()).as_path()));
+        self.upper().into_iter().chain(lower.filter(|layer| layer.is_absolute())).collect()
+    }
+
+    /// Path in a layer of an overlay of its file at `path`.
+    pub(crate) fn in_(&self, layer: &Path, path: &Path) -> Option<PathBuf> {
         let root = self.root.strip_prefix("/").ok()?;
-        Some(self.upper()?.join(root).join(path.strip_prefix(&self.at).ok()?))
+        Some(layer.join(root).join(path.strip_prefix(&self.at).ok()?))
+    }
+
+    /// Path of an overlay's file that has this path in a layer.
+    pub(crate) fn merged(&self, in_layer: &Path) -> Option<PathBuf> {
+        let root = self.root.strip_prefix("/").ok()?;
+        Some(self.at.join(in_layer.strip_prefix(root).ok()?))
     }
 
     /// Reads the mount table of this process.
@@ -154,6 +186,21 @@ impl FileSystem {
             _ => false,
         }
     }
+}
+
+/// Paths that `:` separates; a backslash makes the next character part of a path.
+fn separated(paths: &Path) -> Vec<PathBuf> {
+    let (mut found, mut path) = (Vec::new(), Vec::new());
+    let mut bytes = paths.as_os_str().as_bytes().iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b':' => found.push(std::mem::take(&mut path)),
+            b'\\' => path.extend(bytes.next()),
+            byte => path.push(*byte),
+        }
+    }
+    found.push(path);
+    found.into_iter().map(|path| OsString::from_vec(path).into()).collect()
 }
 
 /// Decodes a path of mountinfo or /proc/swaps.

@@ -264,11 +264,15 @@ impl Guard<'_> {
     /// within a container.
     fn uses_in_upper(&self, path: &Path) -> Usage {
         let upper = FileSystem::of(path).and_then(|of| of.in_upper(path));
-        let file = upper.and_then(|upper| rustix::fs::open(&upper, READ, Mode::empty()).ok());
-        match file.map(|file| (rustix::fs::fstat(&file), file)) {
-            Some((Ok(stat), file)) if FileType::from_raw_mode(stat.st_mode).is_file() => {
-                let identity = (stat.st_dev, stat.st_ino);
-                file_write_blockers(self.source, self.host, identity, &file)
+        let open = |path: &Path| rustix::fs::open(path, READ, Mode::empty()).ok();
+        let Some((upper, file)) = upper.and_then(|upper| open(&upper).map(|file| (upper, file)))
+        else {
+            return Usage::default();
+        };
+        match rustix::fs::fstat(&file) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+                let of = (upper.as_path(), (stat.st_dev, stat.st_ino));
+                file_write_blockers(self.source, self.host, of, &file)
             }
             _ => Usage::default(),
         }
@@ -285,7 +289,8 @@ impl Guard<'_> {
         let mut usage = self.uses_in_upper(&target.path);
         // Open read only first: a refusal must not touch it.
         let read = open_file(target, OFlags::RDONLY)?;
-        usage.merge(file_write_blockers(self.source, self.host, target.identity, &read));
+        let of = (target.path.as_path(), target.identity);
+        usage.merge(file_write_blockers(self.source, self.host, of, &read));
         if !usage.uses.is_empty() {
             return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }

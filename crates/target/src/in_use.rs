@@ -1,5 +1,6 @@
 //! Detects uses of a block device or a file.
 
+use std::borrow::Cow;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +13,9 @@ use rustix::fs::Mode;
 use crate::file_system::unescape;
 use crate::lease::OpenElsewhere;
 use crate::openers::{Usage, entry_points_to};
+use crate::same_file::Mounts;
 use crate::sharing::{backing_files, uses_of_shared_bytes};
+use crate::target::printable;
 use crate::{BlindSpot, exported, foreign_controllers, openers};
 
 /// Returns all uses of `block` and of everything that stands on it (partitions, arrays, volumes),
@@ -32,17 +35,26 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
 /// checked (a snapshot of now, and the one that the target was resolved with).
 pub(crate) fn write_blockers(source: &dyn Source, hosts: &[&Host], block: &str) -> Usage {
     let mut found = Usage::default();
-    for host in hosts {
+    let mounts = Mounts::read();
+    let hosts: Vec<Cow<'_, Host>> = hosts.iter().map(|host| mounts.under_overlays(host)).collect();
+    for host in &hosts {
         found.merge(uses_of_shared_bytes(host, block));
     }
     let Some(now) = hosts.first() else { return found };
+    let mut entry_points = Vec::new();
     let files = backing_files(now, block);
     for file in &files {
+        let path = Path::new(&file.path);
+        let same = mounts.same_as(path, file.identity);
         if is_swap(&|path| is_file(path, file.identity)) {
             found.add_use(format!("{}: swap", file.path));
         }
+        if let Some(at) = mounts.mounted_from(path, &same) {
+            found.add_use(format!("{}: {}", file.path, mounted(at)));
+        }
+        entry_points.extend(same.into_iter().map(|file_id| (file.path.clone(), inode(file_id))));
     }
-    let entry_points = entry_points_to(source, now, block, &files);
+    entry_points.extend(entry_points_to(source, now, block));
     found.merge(exported::of_block(source, now, block, &entry_points));
     if found.uses.is_empty() {
         found.merge(openers::find(source, &entry_points));
@@ -51,26 +63,35 @@ pub(crate) fn write_blockers(source: &dyn Source, hosts: &[&Host], block: &str) 
     found
 }
 
-/// Finds everything that forbids writing a file, by its device and inode number: it backs a loop
-/// device, is swap space, is exported, or is open elsewhere (`file` is this process's own
-/// descriptor of it); and the checks that could not be made. `host` is an older snapshot, whose
-/// loop devices count as well.
+fn inode((device, inode): (u64, u64)) -> FileId {
+    FileId::Inode { device, inode }
+}
+
+fn mounted(at: &Path) -> String {
+    format!("mounted at {}", printable(&at.display().to_string()))
+}
+
+/// Finds everything that forbids writing the file at `path`, by its device and inode number: it
+/// backs a loop device, is swap space, is mounted, is exported, or is open elsewhere, also through
+/// an overlay (`file` is this process's own descriptor of it); and the checks that could not be
+/// made. `host` is an older snapshot, whose loop devices count as well.
 pub(crate) fn file_write_blockers(
     source: &dyn Source,
     host: &Host,
-    identity: (u64, u64),
+    (path, identity): (&Path, (u64, u64)),
     file: &OwnedFd,
 ) -> Usage {
     let is_it = |path: &Path| is_file(path, identity);
     let mut found = Usage::default();
     let before = host.blocks.iter().map(|device| (device.name.clone(), device.kind.clone()));
     // A whole snapshot for each of a job's thousand files would take too long.
+    let loops: Vec<_> = loop_devices(source).into_iter().chain(before).collect();
     let mut may_back = Vec::new();
-    for (name, kind) in loop_devices(source).into_iter().chain(before) {
-        match backs(&kind, identity) {
+    for (name, kind) in &loops {
+        match backs(kind, identity) {
             Some(true) => found.add_use(format!("backs {name}")),
             Some(false) => {}
-            None => may_back.push(BlindSpot::Loop { name }),
+            None => may_back.push(BlindSpot::Loop { name: name.clone() }),
         }
     }
     if is_swap(&is_it) {
@@ -81,17 +102,28 @@ pub(crate) fn file_write_blockers(
     if !found.uses.is_empty() {
         return found;
     }
-    let elsewhere = OpenElsewhere::check(file);
     // A loop device keeps its file open: if nobody has it open, there is no loop device.
-    if elsewhere == OpenElsewhere::No {
+    if OpenElsewhere::check(file) == OpenElsewhere::No {
         return Usage::default();
     }
-    let (device, inode) = identity;
-    let id = FileId::Inode { device, inode };
-    let mut usage = openers::find(source, &[(String::new(), id)]);
+    let mounts = Mounts::read();
+    for (name, kind) in &loops {
+        let kind = mounts.under_overlay(kind);
+        if kind.is_some_and(|kind| backs(&kind, identity) == Some(true)) {
+            found.add_use(format!("backs {name}"));
+        }
+    }
+    let same = mounts.same_as(path, identity);
+    found.uses.extend(mounts.mounted_from(path, &same).map(mounted));
+    if !found.uses.is_empty() {
+        return found;
+    }
+    let ids: Vec<FileId> = same.into_iter().map(inode).collect();
+    let Some((mut usage, is_explained)) = openers::of_file(source, file, &ids) else {
+        return found;
+    };
     // If the kernel does not say, or means this process, only root could have it open unseen,
     // provided that only its owner may write it.
-    let is_explained = elsewhere == OpenElsewhere::Unknown || openers::is_open_twice(id);
     if is_explained && is_ours_alone(file) {
         usage.blind.clear();
     } else {

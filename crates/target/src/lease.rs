@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // one fcntl, which rustix does not offer
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -18,6 +19,16 @@ pub(crate) enum OpenElsewhere {
     /// The kernel does not say: another user's file, without CAP_LEASE; a file system without
     /// leases (NFS).
     Unknown,
+}
+
+impl fmt::Display for OpenElsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::No => "not open elsewhere",
+            Self::Yes => "the kernel says that it is open elsewhere, and no process shows it",
+            Self::Unknown => "the kernel does not say whether it is open elsewhere",
+        })
+    }
 }
 
 impl OpenElsewhere {
@@ -44,10 +55,30 @@ impl OpenElsewhere {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::path::Path;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+
+    /// Calls `act` while a thread with descriptors of its own has the file open.
+    pub(crate) fn while_open_unseen(path: &Path, act: impl FnOnce()) {
+        let (opened, is_open) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // SAFETY: this thread closes what it opens, and nothing else.
+                assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
+                let file = std::fs::File::open(path).unwrap();
+                opened.send(()).unwrap();
+                let _ = ended.recv();
+                drop(file);
+            });
+            is_open.recv().unwrap();
+            act();
+            drop(end);
+        });
+    }
 
     #[test]
     fn whoever_opens_the_file_meanwhile_ends_nothing() {

@@ -60,6 +60,7 @@ mod permission;
 mod purge;
 mod random;
 mod resolve;
+mod same_file;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod scratch;
 mod sharing;

@@ -1,5 +1,6 @@
 //! Finds processes that have a device or a file open, by any file that leads to it.
 
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use iodyno_host::{FileId, Source};
@@ -7,7 +8,8 @@ use iodyno_model::{BlockDevice, Host, add_missing};
 
 use crate::BlindSpot;
 use crate::identity::{generic_of, is_same_drive};
-use crate::sharing::{FileBelow, devices_to_watch};
+use crate::lease::OpenElsewhere;
+use crate::sharing::devices_to_watch;
 
 /// Grace period for a process that only probes a device, as udev does on every change.
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
@@ -41,22 +43,17 @@ impl Usage {
     }
 }
 
-/// Returns the files through which the data of `block` can be reached, with names: the device
-/// itself, every other device that shares bytes with it, the `files` that it lies on, and the
-/// character devices of the drives under it, whose commands bypass the block layer.
+/// Returns the devices through which the data of `block` can be reached, with names: the device
+/// itself, every other device that shares bytes with it, and the character devices of the drives
+/// under it, whose commands bypass the block layer.
 pub(crate) fn entry_points_to(
     source: &dyn Source,
     host: &Host,
     block: &str,
-    files: &[FileBelow],
 ) -> Vec<(String, FileId)> {
     let blocks = devices_to_watch(host, block);
     let mut entry_points: Vec<(String, FileId)> =
         blocks.iter().map(|device| entry_point(device)).collect();
-    entry_points.extend(files.iter().map(|file| {
-        let (device, inode) = file.identity;
-        (file.path.clone(), FileId::Inode { device, inode })
-    }));
     // Without native multipath a drive has a name for each path.
     let drives = blocks.into_iter().filter(|device| host.namespace(&device.name).is_some());
     for drive in host.bottom_of(block).into_iter().chain(drives) {
@@ -130,11 +127,43 @@ pub(crate) fn find(source: &dyn Source, entry_points: &[(String, FileId)]) -> Us
     }
 }
 
+/// Finds who has a file open, by all numbers that it has (`file` is this process's own descriptor
+/// of it), and returns whether that explains what the kernel says; `None` if nobody has it open. A
+/// use that no process shows counts, unless some cannot be seen: a mount, a descriptor on its way
+/// through a socket.
+pub(crate) fn of_file(
+    source: &dyn Source,
+    file: &OwnedFd,
+    ids: &[FileId],
+) -> Option<(Usage, bool)> {
+    let entry_points: Vec<(String, FileId)> = ids.iter().map(|id| (String::new(), *id)).collect();
+    let start = Instant::now();
+    loop {
+        let mut usage = find(source, &entry_points);
+        let elsewhere = OpenElsewhere::check(file);
+        match elsewhere {
+            OpenElsewhere::No => return None,
+            _ if !usage.uses.is_empty() => return Some((usage, true)),
+            OpenElsewhere::Yes if !is_open_twice(ids) => {}
+            OpenElsewhere::Yes | OpenElsewhere::Unknown => return Some((usage, true)),
+        }
+        // The kernel closes the files of an io_uring a moment late.
+        if start.elapsed() > GRACE_PERIOD {
+            let unseen = usage.blind.is_empty().then(|| elsewhere.to_string());
+            usage.uses.extend(unseen);
+            return Some((usage, false));
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
 /// True if this process itself has a file open more than once.
-pub(crate) fn is_open_twice(id: FileId) -> bool {
+fn is_open_twice(ids: &[FileId]) -> bool {
     let live = iodyno_host::Live::new();
     let folder = "/proc/self/fd";
     let names = live.list(folder).unwrap_or_default();
-    let is_it = |name: &&String| live.file_id(&format!("{folder}/{name}")).is_ok_and(|f| f == id);
+    let is_it = |name: &&String| {
+        live.file_id(&format!("{folder}/{name}")).is_ok_and(|found| ids.contains(&found))
+    };
     names.iter().filter(is_it).count() > 1
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 use iodyno_host::{Depth, Live, Source, snapshot};
 
-use crate::lease::OpenElsewhere;
+use crate::lease::{OpenElsewhere, tests::while_open_unseen};
 use crate::loop_devices::{MIB, detach, eventually, run, try_to_run, unmount};
 use crate::testing::Faked;
 use crate::{Permission, TargetError, WriteClearance, resolve};
@@ -269,34 +269,106 @@ fn a_partition_of_one_loop_and_another_loop_over_its_sectors_are_the_same_bytes(
     found.unwrap();
 }
 
+/// An overlay with a file in its lower and one in its upper layer.
+struct Overlay {
+    image: Image,
+    _mounted: Mounted,
+}
+
+impl Overlay {
+    fn new() -> Self {
+        let image = Image::new(8 * MIB);
+        let at = |name: &str| image.directory.path().join(name);
+        for name in ["lower", "two words", "work", "m"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        for file in ["lower/low", "two words/file"] {
+            fs::write(at(file), vec![7; 8 << 20]).unwrap();
+        }
+        let [lower, upper, work] = ["lower", "two words", "work"].map(at);
+        let [lower, upper, work] = [lower.display(), upper.display(), work.display()];
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        let merged = at("m").to_str().unwrap().to_owned();
+        run("mount", &["-t", "overlay", "-o", &options, "overlay", &merged]);
+        Self { image, _mounted: Mounted(merged) }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.image.directory.path().join(name)
+    }
+}
+
 #[test]
 #[ignore = "needs root"]
 fn a_file_of_an_overlay_is_in_use_where_its_upper_one_is() {
-    let image = Image::new(MIB);
-    let made = |name: &str| {
-        let path = image.directory.path().join(name);
-        fs::create_dir(&path).unwrap();
-        path
-    };
-    let (lower, upper, work, merged) = (made("lower"), made("two words"), made("work"), made("m"));
-    let file = upper.join("file");
-    fs::write(&file, vec![7; MIB as usize]).unwrap();
-    let [lower, upper, work] = [&lower, &upper, &work].map(|path| path.display());
-    let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
-    let at = merged.to_str().unwrap();
-    run("mount", &["-t", "overlay", "-o", &options, "overlay", at]);
-    let mounted = Mounted(at.to_owned());
-    let path = merged.join("file");
+    let overlay = Overlay::new();
+    let (file, path) = (overlay.at("two words/file"), overlay.at("m/file"));
     let name = path.to_str().unwrap();
+    let twice = clear(name, name).unwrap();
     clear(name, name).unwrap();
+    drop(twice);
     let disk = Bound::over(&file, &[]);
-    image.is_in_use_at(&path, &format!("backs {}", disk.name()));
+    overlay.image.is_in_use_at(&path, &format!("backs {}", disk.name()));
     drop(disk);
     let holder = Holder::of(&file);
-    image.is_in_use_at(&path, "open by sleep");
+    overlay.image.is_in_use_at(&path, "open by sleep");
     drop(holder);
     eventually("nobody has it open", || clear(name, name).is_ok());
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_file_of_a_layer_is_in_use_where_its_overlays_one_is() {
+    let overlay = Overlay::new();
+    for (of_layer, of_overlay) in [("two words/file", "m/file"), ("lower/low", "m/low")] {
+        let file = overlay.at(of_layer);
+        let holder = Holder::of(&overlay.at(of_overlay));
+        overlay.image.is_in_use_at(&file, "open by sleep");
+        let disk = Bound::over(&file, &[]);
+        disk.is_in_use("open by sleep");
+        drop(holder);
+        eventually("nobody has it open", || disk.clear().is_ok());
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn loops_over_a_layers_file_and_over_its_overlays_are_the_same_bytes() {
+    let overlay = Overlay::new();
+    let (file, path) = (overlay.at("two words/file"), overlay.at("m/file"));
+    for (mounted, other) in [(&path, &file), (&file, &path)] {
+        let disk = Bound::over(mounted, &[]);
+        let at = overlay.image.mount(&disk.0);
+        overlay.image.is_in_use_at(other, &format!("backs {}", disk.name()));
+        let over = Bound::over(other, &[]);
+        over.is_in_use(&format!("{}: mounted at ", disk.name()));
+        drop((over, at));
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_file_system_that_is_mounted_from_the_backing_file_is_a_use_of_the_loop() {
+    let image = Image::new(8 * MIB);
+    let disk = image.at(&[]);
+    let at = image.directory.path().join("from a file");
+    fs::create_dir(&at).unwrap();
+    let (at, path) = (at.to_str().unwrap(), image.path());
+    // As with EROFS; tmpfs takes any source.
+    run("mount", &["-t", "tmpfs", path.to_str().unwrap(), at]);
+    let mounted = Mounted(at.to_owned());
+    disk.is_in_use(&format!("{}: mounted at {at}", path.display()));
     drop(mounted);
+    eventually("it is free again", || disk.clear().is_ok());
+}
+
+#[test]
+fn a_file_that_no_process_shows_and_the_kernel_knows_to_be_open_is_in_use() {
+    let image = Image::new(8192);
+    let path = image.path();
+    while_open_unseen(&path, || image.is_in_use_at(&path, "no process shows it"));
+    let path = path.to_str().unwrap();
+    eventually("nobody has it open", || clear(path, path).is_ok());
 }
 
 #[test]
