@@ -50,6 +50,15 @@ pub trait LoadGenerator {
     /// Name and version, as a measurement's source: `native 0.1.0`.
     fn source(&self) -> String;
 
+    /// Checks that it can carry out a job, by its options alone, before anything is made or changed
+    /// for any job of the run.
+    ///
+    /// # Errors
+    /// An option that it does not carry out.
+    fn takes(&self, _job: &Job) -> Result<(), Unfit> {
+        Ok(())
+    }
+
     /// Checks that a job fits files and devices of the sizes in `rooms`, before any of them is made
     /// or changed, so that a job that cannot run leaves nothing behind.
     ///

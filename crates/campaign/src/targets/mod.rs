@@ -116,6 +116,10 @@ impl Targets {
         first: Option<&script::Phase>,
     ) -> Result<(Self, Vec<SurveyedFile>), CampaignError> {
         feasible::check(host, script)?;
+        for ScriptJob { job, .. } in jobs(script) {
+            let takes = tools.generator.takes(job);
+            takes.map_err(|Unfit(what)| CampaignError::of_job(&job.name, what))?;
+        }
         let mut targets = Self::default();
         let mut wanted = wanted(script);
         for Device { target, writes, names } in devices(host, &wanted)? {

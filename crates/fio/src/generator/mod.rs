@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iodyno_job::Job;
+use iodyno_job::{Job, Unfit};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 use thiserror::Error;
@@ -149,6 +149,11 @@ impl FioGenerator {
 impl LoadGenerator for FioGenerator {
     fn source(&self) -> String {
         format!("fio {}", self.version)
+    }
+
+    fn takes(&self, job: &Job) -> Result<(), Unfit> {
+        let mut file = job_file::JobFile::default();
+        file.add(0, job, &[], u64::MAX, self.fio_only_options(job)).map_err(Unfit)
     }
 
     fn writes_zones(&self, job: &Job) -> bool {
