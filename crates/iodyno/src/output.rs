@@ -12,6 +12,7 @@ use iodyno_report::document::TraceDocument;
 use iodyno_report::page::is_page;
 use iodyno_trace::is_trace;
 
+use crate::arguments::WritePermissions;
 use crate::context::{Context, Usage, bail_usage};
 
 /// Length of the head that tells contents apart, bytes.
@@ -95,6 +96,11 @@ pub(crate) fn refuse_store(context: &Context, path: &Path) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Refuses words that would allow writing the store or what is kept beside it.
+pub(crate) fn refuse_store_words(context: &Context, permissions: &WritePermissions) -> Result<()> {
+    permissions.allow_write.iter().try_for_each(|word| refuse_store(context, Path::new(word)))
 }
 
 /// Like [`refuse_unwritable`], but also refuses an existing file that is neither empty nor of the

@@ -203,6 +203,55 @@ fn a_log_that_cannot_be_written_is_refused_before_anything_is() {
 }
 
 #[test]
+fn the_store_and_the_runs_own_files_are_no_targets() {
+    let world = World::new();
+    world.sparse("data", 1 << 20);
+    status(&run(&world, &JOB.join(" ")), 0);
+    let job = "--name=j --bs=4k --size=64k";
+    std::fs::write(world.path("j.fio"), format!("[j]\n{}\n", "filename=j.fio\nrw=write\nsize=64k"))
+        .unwrap();
+    let before = ["store.sqlite", "data", "j.fio"].map(|name| std::fs::read(world.path(name)));
+    for (words, says) in [
+        (
+            format!("{job} --rw=write --filename=store.sqlite --allow-write store.sqlite"),
+            "run store",
+        ),
+        (format!("{job} --rw=write --filename=store.sqlite-wal"), "run store"),
+        (format!("{job} --rw=read --filename=data --output=data"), "a job has it as its file"),
+        (format!("{job} --rw=read --filename=data --stream data"), "a job has it as its file"),
+        (
+            format!("{job} --rw=write --filename=x_bw.1.log --write_bw_log=x"),
+            "a job has it as its file",
+        ),
+        ("j.fio --allow-write j.fio".into(), "would write the job file itself"),
+    ] {
+        let output = run(&world, &words);
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(says), "{words}: {}", text(&output.stderr));
+    }
+    let after = ["store.sqlite", "data", "j.fio"].map(|name| std::fs::read(world.path(name)));
+    for (before, after) in before.iter().zip(&after) {
+        assert!(before.as_ref().unwrap() == after.as_ref().unwrap());
+    }
+    assert!(!world.path("x_bw.1.log").exists() && !world.path("store.sqlite-wal").exists());
+}
+
+#[test]
+fn what_fio_is_not_given_is_refused_before_anything_is_written() {
+    let world = World::new();
+    let first = "--name=one --filename=made --rw=write --bs=4k --size=64k --name=two --stonewall";
+    for (option, says) in
+        [("iomem=mmapshared:/x", "it may reach other targets"), ("read_iolog=log", "is not passed")]
+    {
+        let two = format!("--filename=other --rw=write --bs=4k --size=64k --{option}");
+        let output = run(&world, &format!("{first} {two} --generator fio"));
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(says), "{option}: {}", text(&output.stderr));
+        assert!(!world.path("made").exists() && !world.path("other").exists(), "{option}");
+    }
+}
+
+#[test]
 fn fio_opens_no_log_where_everybody_may_plant_a_link() {
     let world = World::new();
     world.sparse("data", 1 << 20);

@@ -24,6 +24,7 @@ use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
 use crate::commands::{headroom, rejudge};
 use crate::context::{Context, Usage, bail_usage};
+use crate::output::refuse_store_words;
 use crate::{inputs, stated, terminal};
 
 /// Runs searched for one with a rate.
@@ -107,6 +108,7 @@ fn measure(
     {
         bail_usage!("`{option}={command}` would run a command; allow it with `--allow-exec`");
     }
+    refuse_store_words(context, &arguments.permissions)?;
     let mut setup =
         Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;

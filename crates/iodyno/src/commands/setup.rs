@@ -15,7 +15,7 @@ use iodyno_target::Target;
 use crate::arguments::{DataSheets, LiveOutput, LoadOptions};
 use crate::commands::unstored;
 use crate::context::Context;
-use crate::output::refuse_store;
+use crate::output::{refuse_store, refuse_store_words};
 use crate::progress::Display;
 use crate::stream::Stream;
 use crate::supervisor::termination_signals;
@@ -63,6 +63,7 @@ impl Setup {
     /// # Errors
     /// See [`Self::new`] and [`Self::streaming`].
     pub(crate) fn of(context: &Context, load_options: &LoadOptions) -> Result<Self> {
+        refuse_store_words(context, &load_options.permissions)?;
         Self::new(context, &load_options.sheets)?.streaming(context, &load_options.streaming)
     }
 

@@ -1,19 +1,17 @@
 //! Writes fio's `write_*_log` files while jobs run.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf, absolute};
+use std::path::PathBuf;
 
-use anyhow::Result;
-use iodyno_files::{FileError, NameOrigin, inspect_log};
+use iodyno_files::{FileError, NameOrigin};
 use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
 use iodyno_job::script::Script;
-use iodyno_job::{BlockSize, IOLOG_HEAD, Logs, Report};
+use iodyno_job::{BlockSize, Logs, Report};
 use iodyno_load::{ClearedJob, Interval, IoRow};
 use iodyno_model::{Histogram, PerDirection, SplitLatency};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::agg_log::AggregateLog;
-use crate::context::{Usage, bail_usage};
 
 /// All kinds of logs.
 const KINDS: [LogKind; 6] = [
@@ -96,20 +94,6 @@ struct Gathered {
     split: Option<SplitLatency>,
 }
 
-/// Refuses early a log of I/O (`write_iolog`) that could not be created, or is a job's file.
-pub(super) fn refuse_io_logs(script: &Script) -> Result<()> {
-    let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs);
-    for log in jobs().filter_map(|job| job.job.replay.write_iolog.as_deref()) {
-        inspect_log(Path::new(log), NameOrigin::User, IOLOG_HEAD)
-            .map_err(|error| Usage(format!("write_iolog: {error}")))?;
-        let is_log = |name: &String| absolute(name).ok() == absolute(log).ok();
-        if jobs().any(|job| job.job.files.paths.iter().any(is_log)) {
-            bail_usage!("write_iolog={log}: a job has it as its file");
-        }
-    }
-    Ok(())
-}
-
 impl LogFiles {
     /// Creates the logs requested by the jobs of `script`, and the one of all jobs with the prefix
     /// `aggregate`.
@@ -147,13 +131,14 @@ impl LogFiles {
 
     /// Refuses early if a log could not be created.
     pub(super) fn refuse_unwritable(&self) -> Result<(), FileError> {
+        self.paths().try_for_each(|path| iodyno_files::look(&path, NameOrigin::Iodyno).map(drop))
+    }
+
+    /// Paths of all logs.
+    pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let of_jobs = self.jobs.values();
         let of_jobs = of_jobs.flat_map(|logs| KINDS.into_iter().filter_map(|kind| logs.path(kind)));
-        let aggregate = self.aggregate.iter().flat_map(AggregateLog::paths);
-        for path in of_jobs.chain(aggregate) {
-            iodyno_files::look(&path, NameOrigin::Iodyno)?;
-        }
-        Ok(())
+        of_jobs.chain(self.aggregate.iter().flat_map(AggregateLog::paths))
     }
 
     /// Records an interval.

@@ -8,6 +8,7 @@ mod face;
 mod idleness;
 mod logs;
 mod output;
+mod own_files;
 mod pages;
 mod status;
 mod trigger;
@@ -43,8 +44,9 @@ use disk_watch::DiskWatch;
 use eta::EtaLine;
 pub(crate) use face::Face;
 use idleness::Idleness;
-use logs::{LogFiles, refuse_io_logs};
+use logs::LogFiles;
 use output::Output;
+use own_files::refuse_own_files;
 use status::Status;
 use trigger::Trigger;
 
@@ -99,13 +101,15 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         refuse_unwritable(context, Path::new(path))?;
     }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
-    arguments.run_options.load_options.streaming.refuse_beside(prints, "--output-format")?;
+    let streaming = &arguments.run_options.load_options.streaming;
+    streaming.refuse_beside(prints, "--output-format")?;
     if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
         bail_usage!("--trigger={command} runs a command; allow it with --allow-exec");
     }
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
-    refuse_io_logs(&script)?;
+    let outputs = [invocation.output.as_deref().map(Path::new), streaming.stream.as_deref()];
+    refuse_own_files(context, &script, &line.files, &outputs, &logs)?;
     raise_file_limit();
     let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
