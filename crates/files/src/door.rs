@@ -1,20 +1,21 @@
 //! Checks what is at a path, and opens exactly that.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{
-    FallocateFlags, FileType, Mode, OFlags, Stat, fallocate, fstat, fstatfs, major, minor, open,
-    openat,
+    FallocateFlags, FileType, Mode, OFlags, Stat, fallocate, fstat, fstatfs, major, minor, openat,
 };
 use rustix::io::Errno;
 
 use crate::error::{FileError, Kind};
-use crate::links::{folder_of, planted_link};
+use crate::links::{folder_of, open_real, real_path};
 use crate::reading::{open_to_read, reopen};
-use crate::removal::{FileIdentity, open_folder};
+use crate::removal::FileIdentity;
 
 /// File systems of the kernel (linux/magic.h): a write to their files changes the machine.
 const KERNEL_FILE_SYSTEMS: [i64; 20] = [
@@ -211,15 +212,20 @@ fn ask_for_room(file: &File, bytes: u64) -> Result<(), Errno> {
 fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
     let refuse = |kind| Err(FileError::NotAFile { path: path.into(), kind });
-    if let Some(link) = planted_link(path) {
-        return Err(FileError::PlantedLink { path: path.into(), link });
+    let planted = |link| FileError::PlantedLink { path: path.into(), link };
+    let mut real = real_path(path).map_err(planted)?;
+    let mut flags = OFlags::PATH;
+    if by == NameOrigin::Iodyno {
+        flags |= OFlags::NOFOLLOW;
+        let folder = real_path(folder_of(path)).map_err(planted)?;
+        real = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
     }
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let flags = if by == NameOrigin::Iodyno { flags | OFlags::NOFOLLOW } else { flags };
-    let descriptor = match open(path, flags, Mode::empty()) {
+    let descriptor = match open_real(path, real.as_deref(), flags) {
         Ok(descriptor) => descriptor,
         Err(Errno::NOENT) if path.is_symlink() => return refuse(Kind::SymbolicLink),
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Nothing(open_folder_of(path)?)),
+        Err(Errno::NOENT | Errno::NOTDIR) => {
+            return Ok(Found::Nothing(open_folder_of(path, real.as_deref())?));
+        }
         Err(errno) => return Err(failed(errno)),
     };
     let stat = fstat(&descriptor).map_err(failed)?;
@@ -228,7 +234,11 @@ fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
             return refuse(Kind::KernelFile);
         }
         None if by == NameOrigin::Iodyno && stat.st_nlink > 1 => return refuse(Kind::HardLink),
+        None if backs_a_loop_device(&stat) => return refuse(Kind::LoopFile),
         None => There::File(FileIdentity::of(&stat)),
+        Some(Kind::Stream) if is_planted_pipe(real.as_deref(), &stat) => {
+            return refuse(Kind::PlantedPipe);
+        }
         Some(Kind::Stream) if by == NameOrigin::User => There::Stream,
         Some(kind) => return refuse(kind),
     };
@@ -236,14 +246,38 @@ fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
 }
 
 /// Opens the folder of a file that does not exist yet.
-fn open_folder_of(path: &Path) -> Result<OwnedFd, FileError> {
+fn open_folder_of(path: &Path, real: Option<&Path>) -> Result<OwnedFd, FileError> {
     let parent = folder_of(path);
-    open_folder(parent).map_err(|errno| match errno {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    open_real(parent, real.map(folder_of), flags).map_err(|errno| match errno {
         Errno::NOENT | Errno::NOTDIR => {
             FileError::NoFolder { path: path.into(), folder: parent.into() }
         }
         errno => FileError::System { path: path.into(), error: errno.into() },
     })
+}
+
+/// True if a loop device lies on the file: emptying it destroys a file system that may be mounted.
+fn backs_a_loop_device(stat: &Stat) -> bool {
+    let devices = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let loops = devices.filter(|device| device.file_name().as_bytes().starts_with(b"loop"));
+    let mut files = loops.filter_map(|device| {
+        let path = std::fs::read(device.path().join("loop/backing_file")).ok()?;
+        rustix::fs::stat(OsStr::from_bytes(path.strip_suffix(b"\n")?)).ok()
+    });
+    files.any(|file| FileIdentity::of(&file) == FileIdentity::of(stat))
+}
+
+/// True for a pipe of another user in a folder that others may write: the output would wait for who
+/// planted it.
+fn is_planted_pipe(real: Option<&Path>, stat: &Stat) -> bool {
+    let mine = [0, rustix::process::geteuid().as_raw()];
+    let is_pipe = FileType::from_raw_mode(stat.st_mode) == FileType::Fifo;
+    let is_shared = |path| {
+        let folder = rustix::fs::stat(folder_of(path));
+        folder.is_ok_and(|folder| folder.st_mode & 0o022 != 0)
+    };
+    is_pipe && !mine.contains(&stat.st_uid) && real.is_some_and(is_shared)
 }
 
 /// Kind of the object; `None` for a regular file.

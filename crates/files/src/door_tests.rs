@@ -132,6 +132,23 @@ fn what_is_no_file_is_named() {
 }
 
 #[test]
+#[ignore = "needs root"]
+fn a_file_under_a_loop_device_and_a_planted_pipe_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::new(folder.path());
+    let pipe = folder.path().join("pipe");
+    tool("mkfifo", &[pipe.to_str().unwrap()]);
+    std::os::unix::fs::chown(&pipe, Some(65534), None).unwrap();
+    assert_eq!(look(&pipe, NameOrigin::User).unwrap(), There::Stream);
+    tool("chmod", &["1777", folder.path().to_str().unwrap()]);
+    for by in BOTH {
+        refused(&disk.image, by, Kind::LoopFile);
+    }
+    refused(&pipe, NameOrigin::User, Kind::PlantedPipe);
+    assert!(fs::metadata(&disk.image).unwrap().len() > 0);
+}
+
+#[test]
 fn the_user_may_name_streams_and_links_to_files() {
     let folder = tempfile::tempdir().unwrap();
     let [file, link, fifo] = ["file", "link", "fifo"].map(|name| folder.path().join(name));

@@ -25,6 +25,10 @@ pub enum Kind {
     SymbolicLink,
     /// File with several hard links, at a name made up by iodyno.
     HardLink,
+    /// File that a loop device lies on.
+    LoopFile,
+    /// Another user's pipe in a folder that others may write.
+    PlantedPipe,
     /// File of /proc, /sys and the like: writing it changes the kernel.
     KernelFile,
 }
@@ -118,6 +122,8 @@ impl fmt::Display for Kind {
             Self::Stream => "a pipe, a terminal or /dev/null",
             Self::SymbolicLink => "a symbolic link",
             Self::HardLink => "a file with other names (hard links)",
+            Self::LoopFile => "the file of a loop device",
+            Self::PlantedPipe => "another user's pipe in a folder that others may write",
             Self::KernelFile => "a kernel file (/proc, /sys)",
         })
     }

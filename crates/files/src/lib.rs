@@ -14,6 +14,7 @@ mod door;
 mod error;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod leaving;
+#[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod links;
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 mod reading;
@@ -25,7 +26,7 @@ mod replacing;
 pub use door::{NameOrigin, There, append, create, create_new, inspect_log, look, rename, write};
 pub use error::{FileError, Kind};
 pub use leaving::{Left, leave, list_regular_files};
-pub use links::{PlantedLink, folder_of, planted_link, refuse_shared_folder};
+pub use links::{PlantedLink, folder_of, open_real, real_path, refuse_shared_folder};
 pub use reading::{is_read_only, open_to_read, read, read_stream};
 pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};
 pub use replacing::Replacement;

@@ -3,8 +3,16 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstat, fstatfs, open, openat2,
+    readlinkat,
+};
+use rustix::io::Errno;
 
 use crate::error::FileError;
 
@@ -42,33 +50,67 @@ pub fn refuse_shared_folder(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Finds a link on the way to `path`, itself included, that belongs neither to root nor to this
-/// user and is in a folder that others may write, where anybody can plant one. The kernel keeps
-/// users from such links only in sticky folders, and only if fs.protected_symlinks is set.
-pub fn planted_link(path: &Path) -> Option<PlantedLink> {
+/// Returns the absolute path without links, each of which was judged as it was followed; what is
+/// missing at its end stays as it is. `None` if only the kernel knows where a link leads
+/// (/proc/self/fd), or there are too many.
+///
+/// # Errors
+/// A link on the way, itself included, that belongs neither to root nor to this user and is in a
+/// folder that others may write, where anybody can plant one. The kernel keeps users from such
+/// links only in sticky folders, and only if fs.protected_symlinks is set.
+pub fn real_path(path: &Path) -> Result<Option<PathBuf>, PlantedLink> {
     let mine = [0, rustix::process::geteuid().as_raw()];
-    let mut at = PathBuf::from(".");
+    let mut at = std::env::current_dir().unwrap_or_default();
     let mut rest = parts(path);
-    let mut links = 0;
+    let (mut links, mut is_known) = (0, true);
     while let Some(part) = rest.pop_front() {
-        let next = at.join(part);
-        let there = next.symlink_metadata().ok()?;
-        if !there.is_symlink() {
-            at = next;
+        // There are no links on the way to it.
+        if part == ".." {
+            at.pop();
             continue;
         }
-        let folder = at.metadata().ok()?;
-        if !mine.contains(&there.uid()) && folder.mode() & 0o022 != 0 {
-            return Some(PlantedLink(next));
+        at.push(part);
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = open(&at, flags, Mode::empty());
+        let Some((held, stat)) = held.ok().and_then(|held| fstat(&held).ok().map(|is| (held, is)))
+        else {
+            at.extend(rest);
+            break;
+        };
+        if !FileType::from_raw_mode(stat.st_mode).is_symlink() {
+            continue;
         }
+        let folder = at.parent().and_then(|folder| folder.metadata().ok());
+        let is_shared = folder.is_none_or(|folder| folder.mode() & 0o022 != 0);
+        if !mine.contains(&stat.st_uid) && is_shared {
+            return Err(PlantedLink(at));
+        }
+        is_known &= fstatfs(&held).is_ok_and(|of| of.f_type != PROC_SUPER_MAGIC);
         links += 1;
-        if links > MOST_LINKS {
-            return None;
-        }
-        let target = next.read_link().ok()?;
+        // Of the link that was judged, whatever has its name by now.
+        let Some(target) = readlinkat(&held, "", Vec::new()).ok().filter(|_| links <= MOST_LINKS)
+        else {
+            return Ok(None);
+        };
+        at.pop();
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
         parts(&target).into_iter().rev().for_each(|part| rest.push_front(part));
     }
-    None
+    Ok(is_known.then_some(at))
+}
+
+/// Opens what [`real_path`] returned for `path`: a link that took its place since is not followed.
+///
+/// # Errors
+/// As open(2); ELOOP for such a link.
+pub fn open_real(path: &Path, real: Option<&Path>, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::CLOEXEC;
+    let Some(real) = real else { return open(path, flags, Mode::empty()) };
+    match openat2(CWD, real, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // Linux before 5.6, or a sandbox.
+        Err(Errno::NOSYS | Errno::PERM) => open(real, flags, Mode::empty()),
+        opened => opened,
+    }
 }
 
 /// Components of a path, the root as `/`.
@@ -93,8 +135,36 @@ mod tests {
         symlink("there", at("link")).unwrap();
         symlink("circle", at("circle")).unwrap();
         for name in ["there/../link/x", "link", "missing", "circle"] {
-            assert_eq!(planted_link(&at(name)), None, "{name}");
+            assert!(real_path(&at(name)).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_real_path_has_no_links_and_stays_what_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(at("there/below")).unwrap();
+        fs::create_dir(at("victim")).unwrap();
+        symlink("there/below", at("link")).unwrap();
+        for (path, real) in [
+            ("link", "there/below"),
+            ("link/..", "there"),
+            ("link/../../there/./below/new", "there/below/new"),
+            ("there/missing/../x", "there/missing/../x"),
+        ] {
+            assert_eq!(real_path(&at(path)), Ok(Some(at(real))), "{path}");
+        }
+        let descriptor = Path::new("/proc/self/fd/0");
+        assert_eq!(real_path(descriptor), Ok(None));
+
+        let real = real_path(&at("link/file")).unwrap().unwrap();
+        fs::write(at("victim/file"), "").unwrap();
+        fs::write(&real, "").unwrap();
+        open_real(&at("link/file"), Some(&real), OFlags::RDONLY).unwrap();
+        fs::rename(at("there/below"), at("gone")).unwrap();
+        symlink("../victim", at("there/below")).unwrap();
+        let error = open_real(&at("link/file"), Some(&real), OFlags::RDONLY).unwrap_err();
+        assert_eq!(error, Errno::LOOP);
     }
 
     #[test]
@@ -113,10 +183,10 @@ mod tests {
         }
         symlink(at("share/link"), at("mine")).unwrap();
         for name in ["share/link", "share/link/file", "mine/file", "there/../share/link/x"] {
-            let found = planted_link(&at(name)).unwrap();
+            let found = real_path(&at(name)).unwrap_err();
             assert!(found.0.ends_with("share/link"), "{name}: {found}");
         }
         // Nobody but its owner can have planted that.
-        assert_eq!(planted_link(&at("theirs/link/file")), None);
+        assert_eq!(real_path(&at("theirs/link/file")), Ok(Some(at("there/file"))));
     }
 }

@@ -11,9 +11,9 @@ use rustix::io::Errno;
 
 use crate::door::{NameOrigin, There, create, look};
 use crate::error::FileError;
-use crate::links::folder_of;
+use crate::links::{folder_of, open_real, real_path};
 use crate::reading::reopen;
-use crate::removal::{FileIdentity, open_folder};
+use crate::removal::FileIdentity;
 
 /// Names of open descriptors: what they denote belongs to somebody else, who keeps writing to it.
 const DESCRIPTORS: [&str; 4] = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"];
@@ -54,17 +54,20 @@ impl Replacement {
             return in_place();
         }
         // A link stays, and its file is replaced.
-        let (real, old) = match there {
-            There::Nothing => (path.to_owned(), None),
+        let planted = |link| FileError::PlantedLink { path: path.into(), link };
+        let Some(real) = real_path(path).map_err(planted)? else { return in_place() };
+        let open = |path: &Path, flags| {
+            open_real(path, Some(path), flags).map_err(|errno| system(errno.into()))
+        };
+        let old = match there {
+            There::Nothing => None,
             _ => {
-                let held = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-                let held = held.map_err(|errno| system(errno.into()))?;
+                let held = open(&real, OFlags::PATH)?;
                 let old = reopen(&held, OFlags::WRONLY | OFlags::CLOEXEC).map_err(system)?;
-                (path.canonicalize().map_err(system)?, Some(old.metadata().map_err(system)?))
+                Some(old.metadata().map_err(system)?)
             }
         };
-        let folder = open_folder(folder_of(&real));
-        let folder = folder.map_err(|errno| system(errno.into()))?;
+        let folder = open(folder_of(&real), OFlags::RDONLY | OFlags::DIRECTORY)?;
         let name = real.file_name().unwrap_or_default().to_owned();
         let part = match Part::new(folder, name) {
             Err(Errno::ACCESS | Errno::PERM) if old.is_some() => return in_place(),

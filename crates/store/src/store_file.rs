@@ -46,6 +46,7 @@ impl StoreFile {
             let mut name = OsString::from(&path);
             name.push(sibling);
             look(Path::new(&name), NameOrigin::Iodyno).map_err(StoreError::File)?;
+            refuse_planted(&path, Path::new(&name))?;
         }
         Ok(Some(Self { path, identity }))
     }
@@ -90,6 +91,22 @@ impl StoreFile {
     }
 }
 
+/// Refuses a file of another user beside a store in a folder where everybody may put one: SQLite
+/// would take the store's pages from it.
+fn refuse_planted(store: &Path, sibling: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(found) = sibling.symlink_metadata() else { return Ok(()) };
+    let owner = |path: &Path| path.metadata().map(|found| found.uid()).ok();
+    let may_be_theirs = [Some(0), owner(Path::new("/proc/self")), owner(store)];
+    let is_shared = folder_of(store).metadata().is_ok_and(|found| found.mode() & 0o002 != 0);
+    if !is_shared || may_be_theirs.contains(&Some(found.uid())) {
+        return Ok(());
+    }
+    let reason =
+        format!("{} is of user {}, who may have put it there", sibling.display(), found.uid());
+    Err(StoreError::Open { path: store.into(), reason })
+}
+
 /// True if a file at `path` is, or would be, the store at `store` or one of those kept beside it.
 pub fn is_part_of(store: &Path, path: &Path) -> bool {
     let (real_store, real) = (resolved(store), resolved(path));
@@ -127,6 +144,25 @@ fn refuse_special_names(path: &Path) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[ignore = "needs root"]
+    fn a_journal_that_another_user_planted_is_not_played_back() {
+        use std::os::unix::fs::{PermissionsExt as _, chown};
+        let folder = tempfile::tempdir().unwrap();
+        let (store, journal) = (folder.path().join("s"), folder.path().join("s-journal"));
+        std::fs::write(&store, "").unwrap();
+        std::fs::write(&journal, "").unwrap();
+        let shared = std::fs::Permissions::from_mode(0o1777);
+        std::fs::set_permissions(folder.path(), shared).unwrap();
+        assert!(StoreFile::existing(&store).is_ok());
+        chown(&journal, Some(65534), None).unwrap();
+        let error = StoreFile::existing(&store).unwrap_err();
+        assert!(error.to_string().contains("s-journal is of user 65534"), "{error}");
+        // A store that a user made is that user's, with all that is beside it.
+        chown(&store, Some(65534), None).unwrap();
+        assert!(StoreFile::existing(&store).is_ok());
+    }
 
     #[test]
     fn files_of_a_store_are_known_by_any_name() {

@@ -21,6 +21,7 @@ use crate::in_use::{file_write_blockers, write_blockers};
 use crate::job_files::mark;
 use crate::open_how::OpenHow;
 use crate::openers::Usage;
+use crate::resolve::path_of_word;
 use crate::target::{BlockTarget, PathTarget, Target};
 use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents, stamp};
 
@@ -285,6 +286,8 @@ impl Guard<'_> {
         grows_to_bytes: Option<u64>,
     ) -> Result<WriteClearance, TargetError> {
         let name = target.name.as_str();
+        // As it has to be typed; the name is as it is shown.
+        let word = target.path.to_str().unwrap_or(name);
         // An overlay opens the file as well, so this one is looked at first.
         let mut usage = self.uses_in_upper(&target.path);
         // Open read only first: a refusal must not touch it.
@@ -300,12 +303,12 @@ impl Guard<'_> {
         if !allowed && !is_free {
             return Err(TargetError::NotAllowed {
                 name: name.into(),
-                word: Some(target.name.clone()),
+                word: Some(word.into()),
                 typed: None,
                 lost: Vec::new(),
             });
         }
-        self.verify_visibility(name, name, usage.blind, |word| names_file(target, word))?;
+        self.verify_visibility(name, word, usage.blind, |word| names_file(target, word))?;
         let descriptor = open_file(target, OFlags::RDWR)?;
         let read = ReadClearance::of_open_file(&descriptor, target)?;
         let read = match grows_to_bytes {
@@ -323,7 +326,7 @@ impl Guard<'_> {
 
 /// True if a word is the path of this file, in any spelling.
 pub(crate) fn names_file(target: &PathTarget, word: &str) -> bool {
-    Path::new(word).canonicalize().is_ok_and(|path| path == target.path)
+    path_of_word(Path::new(word)).is_some_and(|path| path == target.path)
 }
 
 fn read_only(name: &str) -> TargetError {

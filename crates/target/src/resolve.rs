@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-use iodyno_files::planted_link;
+use iodyno_files::{open_real, real_path};
 use iodyno_model::{BlockDevice, Drive, Fact, Host};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use crate::target::{block_of, printable};
@@ -31,12 +31,18 @@ pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
     }
 }
 
-/// Refuses a path over a link by which somebody else chooses what `name` is.
-pub(crate) fn refuse_planted(path: &Path, name: &str) -> Result<(), TargetError> {
-    planted_link(path).map_or(Ok(()), |link| {
+/// Returns the path without links, and refuses one over a link by which somebody else chooses what
+/// `name` is; `None` if only the kernel knows where it leads.
+pub(crate) fn judged(path: &Path, name: &str) -> Result<Option<PathBuf>, TargetError> {
+    real_path(path).map_err(|link| {
         let why = format!("it leads over {}", printable(&link.to_string()));
-        Err(TargetError::Refused { name: name.into(), why })
+        TargetError::Refused { name: name.into(), why }
     })
+}
+
+/// Path without links of a word that names a file; `None` if it leads over a planted one.
+pub(crate) fn path_of_word(word: &Path) -> Option<PathBuf> {
+    real_path(word).ok()?.or_else(|| word.canonicalize().ok())
 }
 
 /// As [`resolve`], but also in file systems in memory: a job may have its files there on purpose.
@@ -59,9 +65,11 @@ pub fn resolve_even_in_memory(host: &Host, name: &str) -> Result<Vec<Target>, Ta
             });
         }
     };
-    refuse_planted(path, name)?;
-    let stat =
-        rustix::fs::stat(&canonical).map_err(|errno| TargetError::of(name, "look at it", errno))?;
+    let real = judged(path, name)?;
+    // What was judged, or a refusal: no other file that is there by now.
+    let stat = open_real(&canonical, real.as_deref(), OFlags::PATH).and_then(rustix::fs::fstat);
+    let stat = stat.map_err(|errno| TargetError::of(name, "look at it", errno))?;
+    let canonical = real.unwrap_or(canonical);
     let what = match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => {
             let device = block_of(host, stat.st_rdev).ok_or_else(|| TargetError::Refused {

@@ -13,12 +13,12 @@ use rustix::fs::{Dev, Mode, OFlags};
 
 use super::{BUFFERED, FilePlan, Fill, mark, shown};
 use crate::guard::{Guard, names_file};
-use crate::resolve::refuse_planted;
+use crate::resolve::{judged, path_of_word};
 use crate::target::PathTarget;
 use crate::{
     Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_even_in_memory,
 };
-use iodyno_files::open_folder;
+use iodyno_files::open_real;
 
 /// A checked file of a plan: it can be laid out, and is unchanged so far.
 #[derive(Debug)]
@@ -201,10 +201,12 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
             missing: shown(missing),
         });
     }
-    refuse_planted(&absolute, &shown(path))?;
-    let parent = parent.canonicalize().map_err(|source| io(parent, source))?;
-    let folder =
-        open_folder(&parent).map_err(|errno| TargetError::of(&shown(&parent), "open it", errno))?;
+    judged(&absolute, &shown(path))?;
+    let real = judged(parent, &shown(path))?;
+    let folder = open_real(parent, real.as_deref(), OFlags::RDONLY | OFlags::DIRECTORY)
+        .map_err(|errno| TargetError::of(&shown(parent), "open it", errno))?;
+    let canonical = || parent.canonicalize().map_err(|source| io(parent, source));
+    let parent = real.map_or_else(canonical, Ok)?;
     let stat = rustix::fs::fstat(&folder)
         .map_err(|errno| TargetError::of(&shown(&parent), "look at it", errno))?;
     let path = parent.join(file);
@@ -230,7 +232,7 @@ fn probe_direct_io(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
 fn will_be_named(place: &PathTarget, word: &str) -> bool {
     let Ok(absolute) = std::path::absolute(word) else { return false };
     let Some((parent, file)) = parent_of(&absolute) else { return false };
-    parent.canonicalize().is_ok_and(|parent| parent.join(file) == place.path)
+    path_of_word(parent).is_some_and(|parent| parent.join(file) == place.path)
 }
 
 /// Returns the highest missing directory on the path to `folder`.
