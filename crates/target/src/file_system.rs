@@ -93,12 +93,12 @@ impl FileSystem {
     fn upper(&self) -> Option<PathBuf> {
         let mut options = self.options.split(',').filter(|_| self.kind == "overlay");
         let upper = options.find_map(|option| option.strip_prefix("upperdir="))?;
-        Some(unescape(upper.as_bytes())).filter(|upper| upper.is_absolute())
+        Some(unescape(upper.as_bytes()))
     }
 
     /// Path at which the file at `path` of an overlay is if it was written before.
     pub(crate) fn in_upper(&self, path: &Path) -> Option<PathBuf> {
-        self.in_(&self.upper()?, path)
+        self.in_(&self.upper().filter(|upper| upper.is_absolute())?, path)
     }
 
     pub(crate) fn is_overlay(&self) -> bool {
@@ -108,11 +108,20 @@ impl FileSystem {
     /// Folders of an overlay's layers as its mounter named them, the upper one first; those that
     /// were named by a relative path are missing.
     pub(crate) fn layers(&self) -> Vec<PathBuf> {
+        self.upper().into_iter().chain(self.lower()).filter(|layer| layer.is_absolute()).collect()
+    }
+
+    /// True if layers of an overlay were named relative to the mounter's folder, which is unknown.
+    pub(crate) fn has_relative_layers(&self) -> bool {
+        self.is_overlay() && self.upper().into_iter().chain(self.lower()).any(|l| l.is_relative())
+    }
+
+    /// Lower layers of an overlay.
+    fn lower(&self) -> impl Iterator<Item = PathBuf> {
         let options = self.options.split(',').filter_map(|option| option.split_once('='));
-        // Since Linux 6.8 each lower layer may be an option of its own.
+        // Since Linux 6.8 each of them may be an option of its own.
         let lower = options.filter(|(key, _)| matches!(*key, "lowerdir" | "lowerdir+"));
-        let lower = lower.flat_map(|(_, value)| separated(unescape(value.as_bytes()).as_path()));
-        self.upper().into_iter().chain(lower.filter(|layer| layer.is_absolute())).collect()
+        lower.flat_map(|(_, value)| separated(unescape(value.as_bytes()).as_path()))
     }
 
     /// Path in a layer of an overlay of its file at `path`.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iodyno_model::{BackingFile, BlockKind, Host};
+use iodyno_model::{BackingFile, BlockKind, Fact, Host};
 use rustix::fs::{AtFlags, CWD, Dev, FileType, StatxFlags};
 
 use crate::file_system::FileSystem;
@@ -63,19 +63,30 @@ impl Mounts {
     }
 
     /// As [`Self::under_overlays`], for one device; `None` if it is not over a file of an overlay.
+    /// The file is unknown where the overlay's layers were named by relative paths.
     pub(crate) fn under_overlay(&self, kind: &BlockKind) -> Option<BlockKind> {
         let BlockKind::Loop { backing_file: Some(path), backing } = kind else { return None };
         let file = backing.get().filter(|file| file.block.is_none())?;
         let identity = (rustix::fs::makedev(file.device.0, file.device.1), file.inode);
         let path_of_it = Path::new(path);
         let sees_it = |of: &&Namespace| identity_of(&of.seen(path_of_it)) == Some(identity);
-        let mut seeing = self.0.iter().filter(sees_it);
-        let below = seeing.find_map(|namespace| self.below(namespace, path_of_it))?;
-        let (device, inode) = identity_of(&below)?;
-        let device = (rustix::fs::major(device), rustix::fs::minor(device));
-        let backing = BackingFile { device, inode, ..*file };
-        let backing_file = Some(path.clone());
-        Some(BlockKind::Loop { backing_file, backing: iodyno_model::Fact::Read(backing) })
+        let seeing: Vec<&Namespace> = self.0.iter().filter(sees_it).collect();
+        let mut below = seeing.iter().filter_map(|namespace| self.below(namespace, path_of_it));
+        let backing = match below.next().and_then(|below| identity_of(&below)) {
+            Some((device, inode)) => {
+                let device = (rustix::fs::major(device), rustix::fs::minor(device));
+                Fact::Read(BackingFile { device, inode, ..*file })
+            }
+            // It may be any file.
+            None => {
+                let is_relative = |of: &&Namespace| {
+                    FileSystem::covering(&of.mounts, path_of_it)
+                        .is_some_and(FileSystem::has_relative_layers)
+                };
+                seeing.into_iter().find(is_relative).map(|_| Fact::Absent)?
+            }
+        };
+        Some(BlockKind::Loop { backing_file: Some(path.clone()), backing })
     }
 
     /// Returns the file that holds the bytes of the overlay's file at `path`; `None` if that is in
