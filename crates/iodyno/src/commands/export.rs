@@ -1,5 +1,7 @@
 //! `iodyno runs export`: writes results for other programs.
 
+use std::path::Path;
+
 use anyhow::Result;
 use iodyno_report::Judged;
 use iodyno_report::export::{JSON, Results};
@@ -11,12 +13,13 @@ use crate::output::refuse_unwritable;
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
-    let to_terminal = arguments.output.is_none() && terminal::is_terminal();
+    let output = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
+    let to_terminal = output.is_none() && terminal::is_terminal();
     if arguments.format.is_binary() && to_terminal {
         let name = arguments.format.name();
         bail_usage!("{name} is binary: write it to a file with -o FILE");
     }
-    if let Some(path) = &arguments.output {
+    if let Some(path) = output {
         refuse_unwritable(context, path)?;
     }
     let claims = context.claims(&arguments.sheets)?;
@@ -27,7 +30,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
         runs.push((loaded.record, assessment));
     }
     let bytes = arguments.format.export(Results::Runs(&judged(&runs)))?;
-    match &arguments.output {
+    match output {
         None => terminal::write(&bytes),
         Some(path) => write(path, &bytes),
     }
