@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iodyno_host::{FileId, Source, loop_devices};
-use iodyno_model::{BlockKind, Host, Use};
+use iodyno_model::{BlockDevice, BlockKind, Host, Use};
 use rustix::fs::Mode;
 
 use crate::file_system::unescape;
@@ -35,7 +35,10 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
 /// checked (a snapshot of now, and the one that the target was resolved with).
 pub(crate) fn write_blockers(source: &dyn Source, hosts: &[&Host], block: &str) -> Usage {
     let mut found = Usage::default();
-    let mounts = Mounts::read();
+    let is_loop =
+        |device: &BlockDevice| matches!(device.kind, BlockKind::Loop { backing_file: Some(_), .. });
+    let has_loops = hosts.iter().any(|host| host.blocks.iter().any(is_loop));
+    let mounts = if has_loops { Mounts::read() } else { Mounts::default() };
     let hosts: Vec<Cow<'_, Host>> = hosts.iter().map(|host| mounts.under_overlays(host)).collect();
     for host in &hosts {
         found.merge(uses_of_shared_bytes(host, block));

@@ -25,6 +25,7 @@ struct Namespace {
 }
 
 /// The mounts of all mount namespaces that this process may see.
+#[derive(Default)]
 pub(crate) struct Mounts(Vec<Namespace>);
 
 impl Mounts {
