@@ -210,7 +210,9 @@ fn the_store_and_the_runs_own_files_are_no_targets() {
     let job = "--name=j --bs=4k --size=64k";
     std::fs::write(world.path("j.fio"), format!("[j]\n{}\n", "filename=j.fio\nrw=write\nsize=64k"))
         .unwrap();
-    let before = ["store.sqlite", "data", "j.fio"].map(|name| std::fs::read(world.path(name)));
+    std::fs::write(world.path("k.fio"), "[k]\nfilename=data\nrw=read\nsize=64k\n").unwrap();
+    let files = ["store.sqlite", "data", "j.fio", "k.fio"];
+    let before = files.map(|name| std::fs::read(world.path(name)));
     for (words, says) in [
         (
             format!("{job} --rw=write --filename=store.sqlite --allow-write store.sqlite"),
@@ -224,12 +226,13 @@ fn the_store_and_the_runs_own_files_are_no_targets() {
             "a job has it as its file",
         ),
         ("j.fio --allow-write j.fio".into(), "would write the job file itself"),
+        ("k.fio --output=k.fio".into(), "it is the job file"),
     ] {
         let output = run(&world, &words);
         status(&output, 2);
         assert!(text(&output.stderr).contains(says), "{words}: {}", text(&output.stderr));
     }
-    let after = ["store.sqlite", "data", "j.fio"].map(|name| std::fs::read(world.path(name)));
+    let after = files.map(|name| std::fs::read(world.path(name)));
     for (before, after) in before.iter().zip(&after) {
         assert!(before.as_ref().unwrap() == after.as_ref().unwrap());
     }

@@ -22,6 +22,7 @@ fn json_is_the_public_document_or_an_array_of_them() {
         |words: &[&str]| -> Value { printed(&world.run(&[&["runs", "export"], words].concat())) };
     let shown = json(&world.run(&["show", "one", "--json"]).stdout);
     assert_eq!(export(&["one"]), shown);
+    assert_eq!(export(&["one", "-o", "-"]), shown);
     let both = export(&["one", "two", "--format", "json"]);
     assert_eq!((&both[0], &both[1]["name"]), (&shown, &"two".into()));
     // Exported runs can be imported.

@@ -65,8 +65,15 @@ pub(super) fn refuse_own_files(
     }
     let logs = logs.paths().chain(io_logs().map(PathBuf::from));
     let outputs = outputs.iter().flatten().map(|path| (*path).to_owned()).chain(logs);
-    if let Some(output) = outputs.into_iter().find(|output| is_in(&used, output)) {
-        bail_usage!("{}: a job has it as its file; name another output", output.display());
+    let job_files: Vec<String> = job_files.iter().filter(|file| *file != "-").cloned().collect();
+    let read = known(job_files.clone());
+    for output in outputs {
+        if is_in(&used, &output) {
+            bail_usage!("{}: a job has it as its file; name another output", output.display());
+        }
+        if is_in(&read, &output) {
+            bail_usage!("{}: it is the job file; name another output", output.display());
+        }
     }
     if let Some(file) = job_files.iter().find(|file| is_in(&written, Path::new(file))) {
         bail_usage!("{file}: its jobs would write the job file itself; name another target");
