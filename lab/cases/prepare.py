@@ -172,7 +172,7 @@ class Prepare(JobCase):
         self.assertEqual(cache(), 1)
         with self.subTest("killed"):
             waits = f"for i in $(seq 300); do nvme get-feature /dev/{self.controller} -f 6 | grep -q 00000000 && break; usleep 50000; done"
-            self.say(f"({sweep} --grid iodepth=1 --set runtime=60 --set time_based=1 --max-time 60s >/dev/null 2>&1 3>&-) & {waits}; killall -9 iodyno; wait", 120)
+            self.say(f"({sweep} --grid iodepth=1 --max-time 60s >/dev/null 2>&1 3>&-) & {waits}; killall -9 iodyno; wait", 120)
             self.assertEqual(cache(), 0)
             said = self.say(f"iodyno clean-up --store {OWN_STORE}")
             self.assertIn(f"volatile write cache of {self.controller}", said)

@@ -50,7 +50,11 @@ fn every_mistake_has_its_place() {
         ),
         (
             of("[stop]\nlevel_percent = 100"),
-            "4, column 17: stop: level_percent: expected a number above 0 and below 100",
+            "4, column 17: stop: level_percent: expected a number from 50 to below 100",
+        ),
+        (
+            of("[stop]\nlevel_percent = 0.95"),
+            "4, column 17: stop: level_percent: expected a number from 50 to below 100",
         ),
         (
             of("[stop]\np99_percent = -1"),
@@ -97,6 +101,41 @@ fn every_mistake_has_its_place() {
         (
             of("[[step]]\nname = \"a\"\nafter = true"),
             "5, column 9: step `a`: after: there are no rounds",
+        ),
+        (of("[job]\nbs = true"), "4, column 6: `bs = true`: expected size; for each direction"),
+        (
+            of("[job]\nrw = \"read\"\nreadwrite = \"write\""),
+            "4, column 6: `readwrite` and `rw` are one option: expected one of them",
+        ),
+        // Options that a point cannot keep.
+        (
+            of("targets = [\"a\", \"b-${SIDE}\"]"),
+            "3, column 17: targets: `b-${SIDE}`: plans expand no variables",
+        ),
+        (of("[job]\nname = \"a\""), "4, column 8: `name`: points are named by their step and grid"),
+        (
+            of("[[step]]\nname = \"a\"\njob = { filename = \"b\" }"),
+            "5, column 20: step `a`: `filename`: `targets` names files and devices",
+        ),
+        (
+            of("[job]\nwait_for = \"a\""),
+            "4, column 12: `wait_for`: points are measured one after the other",
+        ),
+        (
+            of("[grid]\nruntime = [\"1\", \"2\"]"),
+            "4, column 11: `runtime`: points last until they are known: use max_time of [stop], or until = \"done\"",
+        ),
+        (
+            of("[stop]\nmax_time = \"1s\"\n[job]\nramp_time = 1"),
+            "6, column 13: `ramp_time`: expected less than max_time of [stop], which includes it",
+        ),
+        (
+            of("[job]\nsize = \"64k\"\n[grid]\nblocksize = [\"4k\", \"1m\"]"),
+            "4, column 8: `size`: 65536 bytes are less than a block of 1048576",
+        ),
+        (
+            of("[preparation]\ncondition = \"rw=randread bs=4k\""),
+            "4, column 13: preparation: condition: expected a workload that writes, as in rw=randwrite",
         ),
         // [rounds].
         (in_rounds("most = 7"), "6, column 1: rounds: track: expected points to track"),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_job::Job;
+use iodyno_job::{Amount, Job, apply};
 
 use super::error::Mistake;
-use super::points::{POINTS_MAX, Point};
-use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, apply_value};
+use super::order::cells;
+use super::points::{POINTS_MAX, Point, axes};
+use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, Until, apply_value};
 
 impl Study {
     /// Returns the first mistake.
@@ -16,6 +17,10 @@ impl Study {
             return Err(Mistake::at(&["format"], what));
         }
         self.stop.resolve()?;
+        if let Some(n) = self.targets.iter().position(|target| target.contains("${")) {
+            let what = format!("targets: `{}`: plans expand no variables", self.targets[n]);
+            return Err(Mistake::at(&["targets", &n.to_string()], what));
+        }
         let count = self.point_count();
         if count > POINTS_MAX {
             let what = format!(
@@ -63,11 +68,73 @@ impl Study {
                 .iter()
                 .flat_map(|(option, values)| values.iter().map(move |value| (option, value)));
             for (option, value) in self.job.iter().chain(&step.job).chain(grids) {
-                apply_value(&mut Job::default(), option, value)
+                let mut job = Job::default();
+                let applied = apply_value(&mut job, option, value);
+                applied
+                    .and_then(|()| self.check_option(step, option, &job))
                     .map_err(|what| wrong(option, what))?;
             }
+            self.check_sizes(step, |option, what| wrong(option, what))?;
             if let Some((option, _)) = step.grid.iter().find(|(_, values)| values.is_empty()) {
                 return Err(wrong(option, format!("grid: `{option}` has no values")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the points of `step` can keep this option, with its value in `job`.
+    fn check_option(&self, step: &StudyStep, option: &str, job: &Job) -> Result<(), String> {
+        match option {
+            "directory" | "filename" => {
+                return Err(format!("`{option}`: `targets` names files and devices"));
+            }
+            "name" => return Err("`name`: points are named by their step and grid".into()),
+            "stonewall" | "wait_for" => {
+                return Err(format!("`{option}`: points are measured one after the other"));
+            }
+            _ => {}
+        }
+        let is_known = |step: &StudyStep| step.until == Until::Known && self.rounds.is_none();
+        // What other steps use is not refused.
+        let is_shared = !step.job.contains_key(option) && !step.grid.contains_key(option);
+        if !is_known(step) || (is_shared && !self.parts().iter().all(is_known)) {
+            return Ok(());
+        }
+        if matches!(option, "runtime" | "startdelay") {
+            return Err(format!(
+                "`{option}`: points last until they are known: use max_time of [stop], or until = \"done\""
+            ));
+        }
+        if self.stop.resolve().is_ok_and(|stop| job.time.ramp_ns >= stop.max_ns) {
+            return Err(
+                "`ramp_time`: expected less than max_time of [stop], which includes it".into()
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks that each point of `step` has a whole block to work on.
+    fn check_sizes(
+        &self,
+        step: &StudyStep,
+        wrong: impl Fn(&str, String) -> Mistake,
+    ) -> Result<(), Mistake> {
+        let axes = axes(step);
+        for cell in cells(&axes) {
+            let mut job = Job::default();
+            for (option, value) in self.point(step, &axes, &cell, &[], 0).options {
+                apply(&mut job, &option, &value)
+                    .map_err(|error| wrong(&option, error.to_string()))?;
+            }
+            let smallest = job.pattern.bs.iter().map(|(_, bs)| bs.smallest()).min();
+            if let Some(Amount::Bytes(size @ 1..)) = job.space.size
+                && smallest > Some(size)
+            {
+                let block = smallest.unwrap_or_default();
+                return Err(wrong(
+                    "size",
+                    format!("`size`: {size} bytes are less than a block of {block}"),
+                ));
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use iodyno_job::parse_seconds;
 use iodyno_model::{Metric, Purpose, Rounds, Tracked};
 
 use super::error::{Mistake, PlanError, Refusal};
+use super::points::writes;
 use super::preparation::Preparation;
 use super::study::{Order, Study, StudyStep, Until};
 
@@ -80,7 +81,10 @@ impl Preparation {
                 let what = "expected OPTION=VALUE, as in rw=randwrite bs=4k, or `random`";
                 return Err(wrong("condition", &format!("{word}: {what}")));
             };
-            study.job.insert(option.into(), value.into());
+            study.set(option, value);
+        }
+        if study.job.get("rw").and_then(|rw| rw.as_str()).is_none_or(|rw| !writes(rw)) {
+            return Err(wrong("condition", "expected a workload that writes, as in rw=randwrite"));
         }
         let round_ns =
             parse_seconds(&self.round).map_err(|what| wrong("round", &what.to_string()))?;

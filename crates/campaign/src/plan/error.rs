@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use iodyno_job::{main_name, options};
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
@@ -80,11 +81,17 @@ fn span(plan: &DeValue<'_>, path: &[String]) -> Option<Range<usize>> {
     for key in path {
         let next = match here {
             DeValue::Array(entries) => entries.get(key.parse::<usize>().ok()?)?,
-            of => of.get(key.as_str())?,
+            of => spelled(key).find_map(|key| of.get(key))?,
         };
         (here, span) = (next.get_ref(), Some(next.span()));
     }
     span
+}
+
+/// Names under which a plan may have this key: those of options have been made their main names.
+fn spelled(key: &str) -> impl Iterator<Item = &str> {
+    let others = options().flat_map(|option| [&[option.name], option.aliases].concat());
+    std::iter::once(key).chain(others.filter(move |other| main_name(other) == key))
 }
 
 #[cfg(test)]

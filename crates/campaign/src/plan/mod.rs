@@ -4,6 +4,7 @@
 mod check;
 mod conditioning;
 mod error;
+mod option_names;
 mod order;
 mod points;
 mod preparation;

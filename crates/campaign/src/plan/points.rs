@@ -1,7 +1,5 @@
 //! Points of a study, in their order.
 
-use std::collections::BTreeMap;
-
 use iodyno_job::parse_seconds;
 use iodyno_model::Purpose;
 
@@ -11,7 +9,7 @@ use super::stop::PointEnd;
 use super::study::{MadeBy, Order, Study, StudyStep, Until, written};
 
 /// Options that come first in titles, in the customary order.
-const FIRST: [&str; 6] = ["rw", "readwrite", "bs", "blocksize", "iodepth", "numjobs"];
+const FIRST: [&str; 4] = ["rw", "bs", "iodepth", "numjobs"];
 
 /// Most points of a study: as many as a script has jobs.
 pub(super) const POINTS_MAX: u64 = 4096;
@@ -47,34 +45,37 @@ impl Point {
         self.targets.join(" ")
     }
 
+    /// Value of this option, by its main name.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// True if it writes or trims.
     pub fn writes(&self) -> bool {
-        let rw = self.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
-        rw.is_some_and(|(_, rw)| !matches!(rw.split(':').next(), Some("read" | "randread")))
+        self.option("rw").is_some_and(writes)
     }
 
     /// True if it brings the targets into the state in which later points read them: it writes them
     /// until that is done, or trims.
     pub fn prepares(&self) -> bool {
-        let rw = self.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
-        self.writes() && (!self.until_known || rw.is_some_and(|(_, rw)| rw.contains("trim")))
+        let trims = self.option("rw").is_some_and(|rw| rw.contains("trim"));
+        self.writes() && (!self.until_known || trims)
     }
 
     /// True if its writes are flushed (`fsync`, `fdatasync`).
     pub(crate) fn flushes(&self) -> bool {
-        let is_flush = |name: &str| matches!(name, "fsync" | "fdatasync");
-        self.options.iter().any(|(name, every)| is_flush(name) && every != "0")
+        let flushes = |name| self.option(name).is_some_and(|every| every != "0");
+        flushes("fsync") || flushes("fdatasync")
     }
 
     /// True if it lasts its `runtime`, not only until its work is done.
     pub fn is_time_based(&self) -> bool {
-        self.options.iter().any(|(name, set)| name == "time_based" && set != "0")
+        self.option("time_based").is_some_and(|set| set != "0")
     }
 
     /// Its longest duration, ns, if its options set one.
     pub fn runtime_ns(&self) -> Option<u64> {
-        let (_, runtime) = self.options.iter().find(|(name, _)| name == "runtime")?;
-        parse_seconds(runtime).ok()
+        parse_seconds(self.option("runtime")?).ok()
     }
 }
 
@@ -210,16 +211,19 @@ impl Study {
         targets: &[String],
         repetition: u32,
     ) -> Point {
-        let mut options: BTreeMap<String, String> = BTreeMap::new();
-        for (option, value) in self.job.iter().chain(&step.job) {
-            options.insert(option.clone(), written(value).unwrap_or_default());
-        }
         let at: Vec<(String, String)> = axes
             .iter()
             .zip(cell)
             .map(|(axis, at)| (axis.option.clone(), axis.values[*at].clone()))
             .collect();
-        options.extend(at.iter().cloned());
+        let fixed = self.job.iter().chain(&step.job);
+        let fixed = fixed.map(|(name, value)| (name.clone(), written(value).unwrap_or_default()));
+        // In this order, since of options that override each other (`bs`, `bsrange`) the last counts.
+        let mut options: Vec<(String, String)> = Vec::new();
+        for (name, value) in fixed.chain(at.iter().cloned()) {
+            options.retain(|(known, _)| *known != name);
+            options.push((name, value));
+        }
         let named = Some(step.name.clone()).filter(|name| !name.is_empty());
         let coordinates = at.iter().map(|(option, value)| format!("{option}={value}"));
         let words: Vec<String> = named.into_iter().chain(coordinates).collect();
@@ -231,13 +235,18 @@ impl Study {
             round: None,
             part: step.name.clone(),
             at,
-            options: options.into_iter().collect(),
+            options,
             // In a round each point lasts its full time.
             until_known: step.until == Until::Known && self.rounds.is_none(),
             own_file: step.own_file,
             purpose: step.purpose,
         }
     }
+}
+
+/// True if this value of `rw` writes or trims.
+pub(super) fn writes(rw: &str) -> bool {
+    !matches!(rw.split(':').next(), Some("read" | "randread"))
 }
 
 /// Axes of a step's grid, the most customary options first.

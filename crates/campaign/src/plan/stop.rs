@@ -137,9 +137,10 @@ impl StopForm {
         let expected = [
             (stop.precision > 0.0, "precision_percent", "a number above 0"),
             (
-                stop.level > 0.0 && stop.level < 1.0,
+                // 0.95 is meant as a fraction.
+                stop.level >= 0.5 && stop.level < 1.0,
                 "level_percent",
-                "a number above 0 and below 100",
+                "a number from 50 to below 100",
             ),
             (stop.p99.is_none_or(|p99| p99 >= 0.0), "p99_percent", "0 (not asked for) or above"),
             (stop.min_ns <= stop.max_ns, "max_time", &no_less),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_job::{Job, ValueError, apply, parse_seconds};
+use iodyno_job::{Job, Kind, OptionSpec, ValueError, apply, find, main_name, parse_seconds};
 use iodyno_model::{
     HeadroomPlan, PlanPreparation, PtsStatement, Purpose, Rounds, RoundsPlan, Run, RunKind, Scaling,
 };
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::error::PlanError;
+use super::option_names::main_value;
 use super::preparation::Preparation;
 use super::schema::{OptionGrid, OptionValues};
 use super::settings::Settings;
@@ -206,9 +207,10 @@ impl Study {
     /// # Errors
     /// A mistake, with line and column.
     pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
-        let study: Self =
+        let mut study: Self =
             toml::from_str(text).map_err(|error| PlanError::of_toml(&error, name, text))?;
-        study.validate().map_err(|wrong| wrong.within(name, text))?;
+        let named = study.name_options();
+        named.and_then(|()| study.validate()).map_err(|wrong| wrong.within(name, text))?;
         Ok(study)
     }
 
@@ -318,8 +320,10 @@ impl Study {
 
     /// Sets an option of all points, overriding grids.
     pub fn set(&mut self, option: &str, value: &str) {
+        let value = main_value(option, value.into());
+        let option = main_name(option);
         self.grid.remove(option);
-        self.job.insert(option.into(), value.into());
+        self.job.insert(option.into(), value);
         for step in &mut self.steps {
             step.grid.remove(option);
             step.job.remove(option);
@@ -329,6 +333,9 @@ impl Study {
     /// Sets an option's values in the grids that vary it, so that a step which fixes it stays
     /// unchanged; in all grids if none does.
     pub fn vary(&mut self, option: &str, values: &[String]) {
+        let values: Vec<toml::Value> =
+            values.iter().map(|value| main_value(option, value.as_str().into())).collect();
+        let option = main_name(option);
         let known = self
             .steps
             .iter()
@@ -339,7 +346,6 @@ impl Study {
             self.set(option, "");
             self.job.remove(option);
         }
-        let values: Vec<toml::Value> = values.iter().map(|value| value.as_str().into()).collect();
         let steps =
             self.steps.iter_mut().map(|step| &mut step.grid).filter(|grid| !grid.is_empty());
         for grid in steps.chain([&mut self.grid]) {
@@ -352,7 +358,16 @@ impl Study {
 
 /// Sets an option of a job.
 pub(super) fn apply_value(job: &mut Job, option: &str, value: &toml::Value) -> Result<(), String> {
-    apply(job, option, &written(value)?).map_err(|error| error.to_string())
+    apply(job, option, &written(value)?).map_err(|error| error.to_string())?;
+    match find(option).map(OptionSpec::kind) {
+        // `sync` and others have the words 0 and 1.
+        Some(kind)
+            if value.is_bool() && !matches!(kind, Kind::Bool | Kind::Flag | Kind::Words(_)) =>
+        {
+            Err(format!("`{option} = {value}`: expected {kind}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An option's value as written in a job file.

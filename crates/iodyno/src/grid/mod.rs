@@ -52,7 +52,7 @@ impl Grid {
         };
         let bs = |point: &Point| {
             let mut at = point.at.iter();
-            at.find(|(option, _)| option == "bs" || option == "blocksize").map(|(_, bs)| bs.clone())
+            at.find(|(option, _)| option == "bs").map(|(_, bs)| bs.clone())
         };
         let mut sizes: Vec<_> = points.iter().map(bs).collect();
         sizes.sort();
@@ -110,9 +110,7 @@ impl Grid {
     /// Block size of each point, bytes; `None`: several sizes.
     fn block_bytes(&self) -> Vec<Option<f64>> {
         let bytes = |entry: &Entry| {
-            let mut options = entry.point.options.iter();
-            let (_, bs) = options.find(|(name, _)| name == "bs" || name == "blocksize")?;
-            iodyno_job::parse_size(bs).ok().map(|bytes| bytes as f64)
+            iodyno_job::parse_size(entry.point.option("bs")?).ok().map(|bytes| bytes as f64)
         };
         self.entries.iter().map(bytes).collect()
     }

@@ -269,6 +269,32 @@ pub fn find(name: &str) -> Option<&'static OptionSpec> {
     Some(NAMES[at].1)
 }
 
+/// Options that set the opposite of another one.
+const OPPOSITES: [(&str, &str); 2] = [("buffered", "direct"), ("rwmixwrite", "rwmixread")];
+
+/// The name under which a table keeps an option that it holds once: `bs` for `blocksize`, `direct` for
+/// `buffered`; `name` itself if there is no such option.
+pub fn main_name(name: &str) -> &str {
+    let own = find(name).map_or(name, |spec| spec.name);
+    OPPOSITES.iter().find(|(opposite, _)| *opposite == own).map_or(own, |(_, main)| main)
+}
+
+/// `value` of the option `name` as one of its [`main_name`]: `1` for `buffered=0`.
+///
+/// # Errors
+/// A bad value of an option that sets the opposite of its main name.
+pub fn main_value(name: &str, value: &str) -> Result<String, JobError> {
+    let main = main_name(name);
+    match find(name).zip(find(main)) {
+        Some((own, main)) if own.name != main.name => {
+            let mut job = Job::default();
+            own.apply(&mut job, value)?;
+            Ok((main.print)(&job))
+        }
+        _ => Ok(value.into()),
+    }
+}
+
 /// True if `wanted` is among the entries, by its name or an alias.
 fn is_given(entries: &[(&str, Option<&str>)], wanted: &str) -> bool {
     entries.iter().any(|(name, _)| find(name).is_some_and(|spec| spec.name == wanted))

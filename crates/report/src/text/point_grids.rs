@@ -118,7 +118,7 @@ pub(super) fn matrices(
             if !points.iter().any(|point| find(point).is_some()) {
                 continue;
             }
-            let has_sizes = [&group.rows, &group.columns].iter().any(|axis| is_size(axis.0));
+            let has_sizes = [&group.rows, &group.columns].iter().any(|axis| axis.0 == "bs");
             let metric = if has_sizes { Metric::Bandwidth } else { Metric::Iops };
             for shown in [GridQuantity::Rate(metric), GridQuantity::P99] {
                 let place = |point: &&PlannedPoint| match find(point) {
@@ -182,10 +182,6 @@ impl CellContent {
         };
         GridCell::new(text, ink)
     }
-}
-
-fn is_size(option: &str) -> bool {
-    matches!(option, "bs" | "blocksize")
 }
 
 /// Option with its values in the plan's order.

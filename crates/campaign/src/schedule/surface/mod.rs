@@ -83,7 +83,7 @@ impl Surface {
                 continue;
             }
             let number = |name: &str| {
-                let (_, value) = point.options.iter().find(|(option, _)| option == name)?;
+                let value = point.option(name)?;
                 value.parse::<u32>().ok().filter(|number| *number > 0)
             };
             let others = point.options.iter().filter(|(name, _)| !is_outstanding(name));

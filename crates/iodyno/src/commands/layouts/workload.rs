@@ -115,9 +115,7 @@ fn fill_first(study: &mut Study) {
     for (option, value) in [("numjobs", 1), ("direct", 1), ("refill_buffers", 1)] {
         fill.job.insert(option.into(), value.into());
     }
-    for option in
-        ["readwrite", "blocksize", "rwmixread", "rwmixwrite", "offset_increment", "runtime"]
-    {
+    for option in ["rwmixread", "offset_increment", "runtime"] {
         fill.job.remove(option);
     }
     if study.steps.is_empty() {
@@ -128,8 +126,7 @@ fn fill_first(study: &mut Study) {
 }
 
 fn only_writes(point: &Point) -> bool {
-    let rw = point.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
-    rw.is_some_and(|(_, rw)| rw == "write" || rw == "randwrite")
+    matches!(point.option("rw"), Some("write" | "randwrite"))
 }
 
 /// Divides the range among jobs with an offset_increment, which would otherwise leave it. Parts
