@@ -282,9 +282,14 @@ fn the_documented_step_runs_as_printed() {
 #[test]
 fn what_cannot_work_says_so_before_anything_is_measured() {
     let runner = Runner::new();
-    let same = runner.run(&[("job", "job.fio")]);
-    status(&same, 2);
-    assert!(text(&same.stdout).contains("::error::Nothing differs"), "{}", text(&same.stdout));
+    runner.write("commented.fio", &format!("; ${{SIDE}}\n{JOB}"));
+    // A plan has no environment: both sides would be one file of that name.
+    runner.write("plan.toml", "targets = [\"data-${SIDE}\"]\n");
+    for job in ["job.fio", "commented.fio", "plan.toml"] {
+        let same = runner.run(&[("job", job)]);
+        status(&same, 2);
+        assert!(text(&same.stdout).contains("::error::Nothing differs"), "{}", text(&same.stdout));
+    }
     says(
         &runner.run(&[("job", "job.fio"), ("baseline", "echo not built >&2; exit 7")]),
         7,
