@@ -1,9 +1,10 @@
 //! Application profiles: the built-in ones, and their jobs on a target.
 
-use iodyno_job::script::{CompileOptions, Script, compile};
-use iodyno_job::syntax::{Entry, Environment, Place, parse_file};
+use iodyno_job::Job;
+use iodyno_job::script::{CompileOptions, Script, ScriptJob, compile};
+use iodyno_job::syntax::{Entry, Environment, Place, Section, parse_file};
 use iodyno_judge::fit::fill_in_jobs;
-use iodyno_model::{PROFILE_FORMAT, Profile, ProfileTarget, RunRecord};
+use iodyno_model::{IoOf, PROFILE_FORMAT, Profile, ProfileTarget, RunRecord, Scaled, placeholders};
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
@@ -110,13 +111,65 @@ pub(crate) fn script(
         let files = &mut one.job.files;
         files.unlink |= !files.paths.is_empty() && files.paths.iter().all(|path| is_made(path));
     }
-    let has = |name: &str| {
-        script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)
-    };
-    match profile.figures().find(|of| !has(&of.job)) {
-        Some(of) => Err(wrong(format!("`{of}`: it has no job of that name"))),
-        None => Ok(script),
+    check_jobs(profile, &script)
+        .and_then(|()| check_order(profile, &file.sections, &script))
+        .map_err(wrong)?;
+    Ok(script)
+}
+
+/// Checks that each round ends, and that its jobs make the figures that are asked for.
+fn check_jobs(profile: &Profile, script: &Script) -> Result<(), String> {
+    let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs);
+    for ScriptJob { job, needs_size, .. } in jobs() {
+        let is_of_files =
+            !job.engine.ioengine.is_diskless() && !job.engine.ioengine.creates_entries();
+        if *needs_size && is_of_files && profile.on == ProfileTarget::Directory {
+            return Err(format!("job `{}`: `size` is missing", job.name));
+        }
+        if job.time.runtime_ns.is_none_or(|ns| ns == 0) {
+            return Err(format!("job `{}`: `runtime` is missing", job.name));
+        }
     }
+    let makes = |job: &Job, io: IoOf| match io {
+        IoOf::Data(direction) => job.pattern.rw.has(direction),
+        IoOf::Sync => job.flush.fsync > 0 || job.flush.fdatasync > 0,
+    };
+    for of in profile.figures() {
+        let its: Vec<&ScriptJob> = jobs().filter(|one| one.job.name == of.job).collect();
+        let Some(first) = its.first() else {
+            return Err(format!("`{of}`: it has no job of that name"));
+        };
+        if its.iter().any(|one| one.section != first.section) {
+            return Err(format!("`{of}`: several jobs have that name"));
+        }
+        if !its.iter().any(|one| makes(&one.job, of.io)) {
+            return Err(format!("`{of}`: its job does no such I/O"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that each job ends before its figures are used in others.
+fn check_order(profile: &Profile, sections: &[Section], script: &Script) -> Result<(), String> {
+    let phases = |is: &dyn Fn(&ScriptJob) -> bool| -> Vec<usize> {
+        let phases = script.phases.iter().enumerate();
+        phases.filter(|(_, phase)| phase.jobs.iter().any(is)).map(|(n, _)| n).collect()
+    };
+    for (line, text) in (1..).zip(profile.jobs.lines()) {
+        let users = phases(&|one| {
+            sections[one.section].entries.iter().any(|entry| entry.place.line == Some(line))
+        });
+        let Some(first) = users.first() else { continue };
+        let figures = placeholders(text).filter_map(|word| Some(word.parse::<Scaled>().ok()?.of));
+        for of in figures {
+            if phases(&|one| one.job.name == of.job).last() >= Some(first) {
+                return Err(format!(
+                    "jobs, line {line}: `{of}`: expected its job in front, and `stonewall` between"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// True for a file that is made for the profile, and so is removed at the end.
@@ -149,7 +202,6 @@ const PROFILES: &[(&str, &str)] = listed![
 #[cfg(test)]
 mod tests {
     use iodyno_job::Amount;
-    use iodyno_model::{FigureOf, IoOf};
 
     use super::*;
 
@@ -166,16 +218,6 @@ mod tests {
                 paths().count() > 0 && paths().all(|one| one.starts_with("/nowhere")),
                 "{name}"
             );
-            let makes = |of: &FigureOf| {
-                let of_name = jobs.iter().filter(|one| one.job.name == of.job);
-                of_name.map(|one| &one.job).any(|job| match of.io {
-                    IoOf::Data(direction) => job.pattern.rw.has(direction),
-                    IoOf::Sync => job.flush.fsync > 0 || job.flush.fdatasync > 0,
-                })
-            };
-            for of in profile.figures() {
-                assert!(makes(&of), "{name}: its jobs do not make {of}");
-            }
             // Sequential readers of the same file would read from the cache what another one read.
             for one in jobs.iter().filter(|one| !one.job.pattern.rw.is_random()) {
                 let clones = jobs.iter().filter(|other| other.section == one.section);
@@ -197,7 +239,7 @@ mod tests {
         assert!(std::path::Path::new("src").is_dir());
         let (profile, _) = profile("etcd").unwrap();
         let of = Profile {
-            jobs: "[src]\nrw=write\nsize=1m".into(),
+            jobs: "[src]\nrw=write\nsize=1m\nruntime=1".into(),
             quantities: Vec::new(),
             settings: Vec::new(),
             ..profile
@@ -209,7 +251,7 @@ mod tests {
     #[test]
     fn files_that_are_made_for_a_profile_are_removed() {
         let (profile, _) = profile("etcd").unwrap();
-        let jobs = "[a]\nrw=write\nsize=1m\n[b]\nrw=read\nsize=1m\nfilename=own\n\
+        let jobs = "[global]\nruntime=1\n[a]\nrw=write\nsize=1m\n[b]\nrw=read\nsize=1m\nfilename=own\n\
                     [c]\nrw=write\nsize=1m\nunlink=0\nfilename=.iodyno-fit.shared";
         let of =
             Profile { jobs: jobs.into(), quantities: Vec::new(), settings: Vec::new(), ..profile };
@@ -217,6 +259,42 @@ mod tests {
         let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
         let unlinked: Vec<bool> = jobs.map(|one| one.job.files.unlink).collect();
         assert_eq!(unlinked, [true, false, true], "a file of the user's stays");
+    }
+
+    #[test]
+    fn figures_are_made_by_one_job_and_before_they_are_used() {
+        let said = |jobs: &str, of: &str| {
+            let text = format!(
+                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"directory\"\n\
+                 jobs = \"\"\"\n[global]\n{jobs}\"\"\"\n[[quantity]]\nname = \"x\"\nof = \"{of}\"\n"
+            );
+            let script = profile_script(&Profile::parse(&text).unwrap(), "/a");
+            script.map_or_else(|error| error.text, |_| String::new())
+        };
+        let timed = "size=1m\nruntime=1\n";
+        let paced = "rw=read\nrate_iops={peak read iops * 0.5}\n";
+        let peak = "[peak]\nrw=read\n";
+        let of = |jobs: &str, of: &str| said(&format!("{timed}{jobs}"), of);
+        let read = "peak read iops";
+        assert_eq!(of(&format!("{peak}[paced]\nstonewall\n{paced}"), read), "");
+        let late = |line| {
+            format!(
+                "jobs, line {line}: `{read}`: expected its job in front, and `stonewall` between"
+            )
+        };
+        assert_eq!(of(&format!("[paced]\n{paced}{peak}stonewall\n"), read), late(6));
+        assert_eq!(of(&format!("{peak}[paced]\n{paced}"), read), late(8));
+        assert_eq!(of(&format!("[peak]\n{paced}"), read), late(6));
+        assert_eq!(of(&format!("{paced}{peak}"), read), late(5), "in [global]");
+        assert_eq!(
+            of(&format!("{peak}{peak}"), read),
+            "`peak read iops`: several jobs have that name"
+        );
+        for figure in ["peak write p99", "peak sync p99"] {
+            assert_eq!(of(peak, figure), format!("`{figure}`: its job does no such I/O"));
+        }
+        assert_eq!(said(&format!("size=1m\n{peak}"), read), "job `peak`: `runtime` is missing");
+        assert_eq!(said(&format!("runtime=1\n{peak}"), read), "job `peak`: `size` is missing");
     }
 
     #[test]
@@ -231,7 +309,7 @@ mod tests {
             ("[a]\nrw=write\nfilename=own\nfill_fs=1", false),
         ] {
             let of = Profile {
-                jobs: jobs.into(),
+                jobs: format!("{jobs}\nruntime=1"),
                 quantities: Vec::new(),
                 settings: Vec::new(),
                 ..profile.clone()

@@ -158,6 +158,11 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
 }
 
+/// Returns the first line with a brace that is not closed before the next one.
+pub(crate) fn open_brace(text: &str) -> Option<&str> {
+    text.lines().find(|line| line.split('{').skip(1).any(|rest| !rest.contains('}')))
+}
+
 /// Replaces each name in braces by its `value`.
 ///
 /// # Errors

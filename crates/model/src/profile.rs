@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::figure_of::placeholders;
+use crate::figure_of::{open_brace, placeholders};
 use crate::{FigureKind, FigureOf, Scaled, Severity, format_mb_per_s};
 
 /// Format version read by this iodyno.
@@ -209,8 +209,14 @@ pub enum ProfileError {
     Bound(Limit),
     /// Share not above 0 and at most 1.
     Share(f64),
+    /// Figures that are not of one kind, or of which the largest is not the best.
+    Smallest(FigureOf),
     /// Placeholder that is neither a figure nor a known name.
     Placeholder(String),
+    /// Placeholder without its closing brace: the line.
+    OpenBrace(String),
+    /// Placeholder for a key that its setting does not have.
+    NoKey(&'static str),
 }
 
 impl fmt::Display for ProfileError {
@@ -229,6 +235,12 @@ impl fmt::Display for ProfileError {
             Self::Share(share) => {
                 write!(f, "share = {share}: expected a number above 0 and at most 1")
             }
+            Self::Smallest(of) => write!(
+                f,
+                "smallest: `{of}`: expected figures of one kind, all iops or all bandwidth"
+            ),
+            Self::OpenBrace(line) => write!(f, "`{line}`: `{{` without `}}`"),
+            Self::NoKey(key) => write!(f, "{{{key}}}: its setting has no `{key}`"),
             Self::Placeholder(name) => write!(
                 f,
                 "{{{name}}}: expected a figure as in `wal sync p99`, with a factor as in \
@@ -270,6 +282,12 @@ impl Profile {
         if let Some(share) = shares.find(|share| !(f64::MIN_POSITIVE..=1.0).contains(share)) {
             return Err(ProfileError::Share(share));
         }
+        for setting in &profile.settings {
+            setting.check()?;
+        }
+        if let Some(line) = profile.texts().find_map(open_brace) {
+            return Err(ProfileError::OpenBrace(line.to_owned()));
+        }
         match profile.unknown_placeholder() {
             Some(name) => Err(ProfileError::Placeholder(name.to_owned())),
             None => Ok(profile),
@@ -280,18 +298,22 @@ impl Profile {
     /// (in settings).
     fn unknown_placeholder(&self) -> Option<&str> {
         let is_figure = |name: &str| name.parse::<Scaled>().is_ok();
-        let in_texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
+        let in_texts = self.settings.iter().flat_map(|one| one.texts());
         let mut in_texts = in_texts.flat_map(|text| placeholders(text));
         let fill_in_jobs = placeholders(&self.jobs).find(|name| !is_figure(name));
         fill_in_jobs.or_else(|| in_texts.find(|name| !NAMES.contains(name) && !is_figure(name)))
     }
 
+    /// All texts with placeholders.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.jobs.as_str()).chain(self.settings.iter().flat_map(|one| one.texts()))
+    }
+
     /// Returns all figures that it refers to, in its jobs and settings too.
     pub fn figures(&self) -> impl Iterator<Item = FigureOf> + '_ {
         let shown = self.quantities.iter().map(|one| one.of.clone());
-        let texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
-        let texts = texts.chain([&self.jobs]).flat_map(|text| placeholders(text));
-        let named = texts.filter_map(|word| Some(word.parse::<Scaled>().ok()?.of));
+        let named = self.texts().flat_map(placeholders);
+        let named = named.filter_map(|word| Some(word.parse::<Scaled>().ok()?.of));
         let set = self.settings.iter().flat_map(|setting| {
             let tried = setting.smallest.iter().flat_map(|one| &one.of).map(|(_, of)| of.clone());
             let summed = setting.sums.iter().flatten();
@@ -313,6 +335,30 @@ impl Profile {
                 };
                 directory.to_owned()
             }
+        }
+    }
+}
+
+impl ProfileSetting {
+    /// Its texts with placeholders.
+    fn texts(&self) -> [&str; 2] {
+        [&self.text, &self.why]
+    }
+
+    /// Checks the keys that its placeholders are results of.
+    fn check(&self) -> Result<(), ProfileError> {
+        let has = |key: &str| self.texts().into_iter().flat_map(placeholders).any(|one| one == key);
+        let sums = self.sums.is_empty();
+        let missing = [("smallest", self.smallest.is_none()), ("sums", sums), ("exceed", sums)];
+        if let Some((key, _)) = missing.into_iter().find(|(key, lacks)| *lacks && has(key)) {
+            return Err(ProfileError::NoKey(key));
+        }
+        let mut kinds = self.smallest.iter().flat_map(|one| &one.of).map(|(_, of)| of);
+        let first = kinds.clone().next().map(|of| of.figure);
+        let is_rate = |of: &FigureOf| matches!(of.figure, FigureKind::Iops | FigureKind::Bandwidth);
+        match kinds.find(|of| !is_rate(of) || Some(of.figure) != first) {
+            Some(of) => Err(ProfileError::Smallest(of.clone())),
+            None => Ok(()),
         }
     }
 }
@@ -351,6 +397,36 @@ mod tests {
         let wrong = |name: &str| Err(ProfileError::Placeholder(name.to_owned()));
         assert_eq!(parse("[a]", "{nothing}"), wrong("nothing"));
         assert_eq!(parse("[a]\\nrate_iops={target}", "x"), wrong("target"));
+    }
+
+    #[test]
+    fn placeholders_have_their_closing_brace_and_their_key() {
+        let parse = |jobs: &str, setting: &str| {
+            Profile::parse(&format!(
+                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
+                 jobs = \"[a]{jobs}\"\nquantity = []\n[[setting]]\napply = \"x\"\nwhy = \"x\"\n{setting}\n"
+            ))
+        };
+        let text = |text: &str| parse("", &format!("text = \"{text}\""));
+        let smallest = |of: &str| {
+            parse(
+                "",
+                &format!("text = \"{{smallest}}\"\nsmallest = {{ share = 0.9, of = [{of}] }}"),
+            )
+        };
+        let open = |line: &str| Err(ProfileError::OpenBrace(line.into()));
+        assert_eq!(text("a = 1\\nmax = {a read iops * 0.8"), open("max = {a read iops * 0.8"));
+        assert_eq!(text("{a read iops {a read iops}"), open("{a read iops {a read iops}"));
+        assert_eq!(parse("\\nrate={a read iops", "text = \"x\""), open("rate={a read iops"));
+        assert_eq!(text("{smallest}"), Err(ProfileError::NoKey("smallest")));
+        assert_eq!(text("{exceed}"), Err(ProfileError::NoKey("exceed")));
+        assert!(smallest("[\"1\", \"a read iops\"], [\"2\", \"b read iops\"]").is_ok());
+        for of in
+            ["[\"1\", \"a read iops\"], [\"2\", \"a read bandwidth\"]", "[\"1\", \"a read p99\"]"]
+        {
+            let wrong = smallest(of);
+            assert!(matches!(wrong, Err(ProfileError::Smallest(_))), "{of}: {wrong:?}");
+        }
     }
 
     #[test]
