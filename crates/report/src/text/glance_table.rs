@@ -1,6 +1,6 @@
 //! Rows of the summary of `check`: figures and verdict per drive or target.
 
-use iodyno_judge::device_of;
+use iodyno_judge::{device_of, is_rate_limit_option};
 use iodyno_model::{
     Assessment, BlockKind, DirectionResult, Drive, Host, JudgedMeasurement, Measurement, Metric,
     MetricJudgement, RunRecord, Scope, Validity, Verdict, format_duration_ns,
@@ -286,8 +286,12 @@ impl CheckStep {
     fn of(measurement: &Measurement) -> Option<Self> {
         let workload = &measurement.workload;
         let depth = measurement.conditions.depth_asked.or(workload.iodepth);
+        if workload.options.keys().any(|option| is_rate_limit_option(option)) {
+            return None;
+        }
         match workload.rw.as_deref()? {
             "read" => Some(Self::Sequential),
+            "randread" if workload.bs != Some(4096) => None,
             "randread" if depth == Some(1) => Some(Self::Latency),
             "randread" => Some(Self::Random),
             _ => None,
@@ -372,5 +376,27 @@ fn health(drive: &Drive) -> GridCell {
             GridCell::new(format!("worn {} %", log.used_percent), Ink::Doubt)
         }
         _ => GridCell::plain("ok"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_hold_what_their_headings_say() {
+        let step = |rw: &str, bs, depth, rate: Option<&str>| {
+            let mut of = Measurement::unknown("step");
+            (of.workload.rw, of.workload.bs) = (Some(rw.into()), Some(bs));
+            of.workload.iodepth = Some(depth);
+            of.workload.options.extend(rate.map(|rate| ("rate_iops".into(), rate.into())));
+            CheckStep::of(&of)
+        };
+        assert!(step("read", 262_144, 32, None) == Some(CheckStep::Sequential));
+        assert!(step("randread", 4096, 32, None) == Some(CheckStep::Random));
+        assert!(step("randread", 4096, 1, None) == Some(CheckStep::Latency));
+        assert!(step("randread", 65_536, 32, None).is_none(), "RAND 4K");
+        assert!(step("randread", 16_384, 1, None).is_none(), "P99 QD1");
+        assert!(step("randread", 4096, 32, Some("100")).is_none(), "not its speed");
     }
 }
