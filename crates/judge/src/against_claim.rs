@@ -1,8 +1,8 @@
 //! Compares a measurement with its data sheet.
 
 use iodyno_model::{
-    BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement,
-    Metric, Verdict, Yardstick,
+    BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder,
+    MatchConfidence, Measurement, Metric, Verdict, Yardstick,
 };
 
 use crate::conditions::{is_random_at_depth_1, parse_conditions};
@@ -118,7 +118,7 @@ pub(crate) fn against_claim(
         };
         return judgement(Verdict::Warn, &format!("; {fill}, prepare and repeat"));
     }
-    if sheet.match_confidence == "guess" {
+    if sheet.match_confidence == MatchConfidence::Guess {
         return judgement(Verdict::Warn, ", but the matching data sheet is a guess");
     }
     judgement(Verdict::Fail, "")

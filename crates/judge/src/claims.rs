@@ -251,21 +251,23 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
         let offset = spanned.span().start;
         let claim = spanned.into_inner();
         let wrong = |what: String| FileError::at(name, text, offset, what, NEXT);
-        if claim.patterns.is_empty() {
+        if claim.patterns.is_empty() || claim.patterns.iter().any(String::is_empty) {
             return Err(wrong(format!("`match` of {} has no model string", claim.model)));
         }
         let figures = [
-            claim.seq_read_mbs,
-            claim.seq_write_mbs,
-            claim.after_cache_write_mbs,
-            claim.rand_read_iops,
-            claim.rand_write_iops,
-            claim.mix7030_iops,
-            claim.lat_read_us,
-            claim.lat_write_us,
+            ("seq_read_mbs", claim.seq_read_mbs),
+            ("seq_write_mbs", claim.seq_write_mbs),
+            ("after_cache_write_mbs", claim.after_cache_write_mbs),
+            ("rand_read_iops", claim.rand_read_iops),
+            ("rand_write_iops", claim.rand_write_iops),
+            ("mix7030_iops", claim.mix7030_iops),
+            ("lat_read_us", claim.lat_read_us),
+            ("lat_write_us", claim.lat_write_us),
         ];
-        if figures.into_iter().flatten().any(|figure| !figure.is_finite() || figure <= 0.0) {
-            return Err(wrong(format!("a value of {} is not a positive number", claim.model)));
+        let is_wrong = |figure: f64| !figure.is_finite() || figure <= 0.0;
+        if let Some((key, _)) = figures.into_iter().find(|(_, figure)| figure.is_some_and(is_wrong))
+        {
+            return Err(wrong(format!("{key} of {} is not a positive number", claim.model)));
         }
         let compiled: Result<Vec<Regex>, FileError> = claim
             .patterns
@@ -472,8 +474,11 @@ source = "mine"
         let pattern = error(&OWN.replace("^INTEL", "(INTEL"));
         assert_eq!(pattern.line, 2, "{pattern}");
         assert!(pattern.what.contains("(INTEL"), "{pattern}");
+        assert!(error(&OWN.replace("^INTEL SSDPE2KX040T7", "")).what.contains("no model string"));
+        let sure = error(&OWN.replace("scope", "match_confidence = \"sure\"\nscope"));
+        assert_eq!(sure.line, 7, "{sure}");
         let negative = error(&OWN.replace("iops = 1", "iops = -1"));
-        assert!(negative.what.contains("positive"), "{negative}");
+        assert!(negative.what.contains("rand_read_iops of X1 is not a positive"), "{negative}");
         let infinite = error(&OWN.replace("iops = 1", "iops = nan"));
         assert!(infinite.what.contains("positive"), "{infinite}");
         let garbage = error("drive = \u{e4}\u{e4} [");

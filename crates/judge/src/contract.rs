@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use iodyno_model::{Claim, ClaimScope};
+use iodyno_model::{Claim, ClaimScope, MatchConfidence};
 
 /// Source kind of a claim from a contract.
 pub(crate) const CONTRACT: &str = "contract";
@@ -131,7 +131,7 @@ pub(crate) fn contract(text: &str) -> Result<Claim, ContractError> {
         pcie_gen: None,
         lanes: None,
         patterns: vec![volume.model.into()],
-        match_confidence: "certain".into(),
+        match_confidence: MatchConfidence::Certain,
         seq_read_mbs: rate_mbs,
         seq_write_mbs: rate_mbs,
         after_cache_write_mbs: None,

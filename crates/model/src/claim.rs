@@ -15,6 +15,19 @@ pub enum ClaimScope {
     SeriesMax,
 }
 
+/// How sure it is that the model strings of an entry are the drive on the data sheet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MatchConfidence {
+    /// By the vendor's own words.
+    #[default]
+    Certain,
+    /// By the vendor's scheme of names.
+    Likely,
+    /// Without a source; never a reason to fail.
+    Guess,
+}
+
 /// Figures of a data sheet, each optional. MB/s are decimal, IOPS are for 4 KiB unless `rand_cond`
 /// differs, latencies are in us.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,9 +49,9 @@ pub struct Claim {
     /// Regular expressions for the trimmed model string, case sensitive.
     #[serde(rename = "match")]
     pub patterns: Vec<String>,
-    /// `certain`, `likely`, …
+    /// How sure `match` is.
     #[serde(default)]
-    pub match_confidence: String,
+    pub match_confidence: MatchConfidence,
     /// Sequential read, MB/s.
     pub seq_read_mbs: Option<f64>,
     /// Sequential write, MB/s.

@@ -75,7 +75,7 @@ pub use assessment::{
 pub use block_life::{BlockLife, BlockState};
 pub use built::{Built, Mark};
 pub use caveat::{Caveat, DepthLimit, FileSystemEffect, NotPolled, Told, told};
-pub use claim::{Claim, ClaimFigure, ClaimScope};
+pub use claim::{Claim, ClaimFigure, ClaimScope, MatchConfidence};
 pub use clean::{clean, is_unsafe};
 pub use conditions::{Beside, BlockTimes, Conditions, Setting, SteadyState};
 pub use control_group::{ControlGroup, CpuThrottling, IoMax};
