@@ -288,3 +288,17 @@ fn filedelete_removes_only_what_may_be_written() {
     assert_eq!(moved(&world, &allowed)[1].0, 20);
     assert!(world.files("data").is_empty());
 }
+
+#[test]
+fn the_rules_know_each_engine() {
+    use iodyno_job::IoEngine;
+    use iodyno_judge::EngineKind;
+    for (name, engine) in IoEngine::ALL {
+        let kind =
+            EngineKind::of(name).unwrap_or_else(|| panic!("{name}: a line in EngineKind::of"));
+        let waits = matches!(kind, EngineKind::OneAtATime | EngineKind::Allocating);
+        let reaches_none = kind == EngineKind::WithoutDevice;
+        assert!(reaches_none || waits == engine.is_synchronous(), "{name}: {kind:?}");
+        assert_eq!(Some(kind), EngineKind::of(engine.name()), "{name} is another name");
+    }
+}

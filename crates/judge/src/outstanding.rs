@@ -7,22 +7,52 @@ use crate::measured::{only_trims, writes};
 /// The depth search ends when the rate grows by less than this factor.
 pub(crate) const STILL_GROWING: f64 = 1.02;
 
-/// Engines that wait for each I/O, whatever iodepth says (fio(1), ioengine and iodepth).
-pub(crate) const ONE_AT_A_TIME: [&str; 7] =
-    ["sync", "psync", "pvsync", "pvsync2", "mmap", "splice", "falloc"];
-/// Engines whose I/Os reach no device: none, or operations on names.
-const WITHOUT_DEVICE: [&str; 10] = [
-    "null",
-    "page_fault",
-    "cpuio",
-    "exec",
-    "filecreate",
-    "filestat",
-    "filedelete",
-    "dircreate",
-    "dirstat",
-    "dirdelete",
-];
+/// Where the I/Os of an engine wait (fio(1), ioengine and iodepth).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineKind {
+    /// As many as iodepth in a queue.
+    Queued,
+    /// The engine waits for each I/O, whatever iodepth says.
+    OneAtATime,
+    /// The engine waits for each call, which moves no data to or from a device.
+    Allocating,
+    /// In no device: no I/O, or operations on names.
+    WithoutDevice,
+}
+
+impl EngineKind {
+    /// Kind of the engine of this name; `None`: another one of fio's.
+    pub fn of(engine: &str) -> Option<Self> {
+        Some(match engine {
+            "auto" | "io_uring" | "io_uring_cmd" | "libaio" | "linuxaio" | "aio" | "posixaio" => {
+                Self::Queued
+            }
+            "sync" | "psync" | "pvsync" | "vsync" | "pvsync2" | "mmap" | "splice" => {
+                Self::OneAtATime
+            }
+            "falloc" | "ftruncate" => Self::Allocating,
+            "null" | "page_fault" | "cpuio" | "exec" | "filecreate" | "filestat" | "filedelete"
+            | "dircreate" | "dirstat" | "dirdelete" => Self::WithoutDevice,
+            _ => return None,
+        })
+    }
+
+    fn of_measurement(of: &Measurement) -> Option<Self> {
+        Self::of(of.workload.ioengine.as_deref()?)
+    }
+
+    /// True if it waits for each I/O, whatever iodepth says.
+    pub(crate) const fn is_synchronous(self) -> bool {
+        matches!(self, Self::OneAtATime | Self::Allocating)
+    }
+}
+
+/// Returns true if its engine moves no data to or from a device.
+pub(crate) fn moves_no_data(of: &Measurement) -> bool {
+    let kind = EngineKind::of_measurement(of);
+    matches!(kind, Some(EngineKind::Allocating | EngineKind::WithoutDevice))
+}
+
 /// The highest of fio's depth levels with this share of the I/Os counts.
 const LEVEL_SHARE: f64 = 0.001;
 
@@ -35,14 +65,13 @@ pub fn waits_for_each(of: &Measurement) -> Option<bool> {
     }
     // Buffered I/O: the kernel copies to and from the page cache within io_submit.
     let buffered = engine == "libaio" && of.workload.direct == Some(false);
-    Some(ONE_AT_A_TIME.contains(&engine) || buffered)
+    Some(EngineKind::of(engine).is_some_and(EngineKind::is_synchronous) || buffered)
 }
 
 /// Returns true if its I/Os are done within the submitting call by the kernel or a file system, so
 /// that no queue of a device holds them: other engines, the page cache, holes punched into files.
 pub(crate) fn waits_in_no_queue(of: &Measurement) -> bool {
-    let engine = of.workload.ioengine.as_deref();
-    engine.is_some_and(|engine| WITHOUT_DEVICE.contains(&engine))
+    moves_no_data(of)
         || (writes(of) && of.workload.is_buffered() == Some(true))
         || (only_trims(of) && of.conditions.device.is_some())
 }
@@ -126,6 +155,7 @@ mod tests {
     #[test]
     fn synchronous_engines_have_one_for_each_job() {
         assert_eq!(allowed(&of("psync", 32, 4)), Some(4));
+        assert_eq!(allowed(&of("ftruncate", 32, 4)), Some(4));
         assert_eq!(allowed(&of("io_uring", 32, 4)), Some(128));
         let mut buffered = of("libaio", 32, 4);
         buffered.workload.direct = Some(false);

@@ -6,7 +6,7 @@ use iodyno_model::Workload;
 
 /// Options that make another workload, and the default of each that counts as not set. All others
 /// are conditions, which may differ.
-const SHAPE: [(&str, &str); 20] = [
+const SHAPE: [(&str, &str); 21] = [
     ("bs", ""),
     ("bsrange", ""),
     ("bssplit", ""),
@@ -25,6 +25,7 @@ const SHAPE: [(&str, &str); 20] = [
     ("sync", "0"),
     ("thinktime", "0"),
     ("thinktime_blocks", "1"),
+    ("thinktime_iotime", "0"),
     ("zonemode", "none"),
     ("verify", "0"),
 ];

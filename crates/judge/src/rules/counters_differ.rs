@@ -7,6 +7,7 @@ use iodyno_model::{
 use super::{Affected, Checks, Reservation, Rule, Tally, finding};
 use crate::figures::percent;
 use crate::limiter::PASSTHROUGH;
+use crate::outstanding::moves_no_data;
 use crate::place::bottom_devices;
 use crate::rule_context::RuleContext;
 
@@ -71,6 +72,9 @@ fn short(
     context: &RuleContext<'_>,
     of: &Measurement,
 ) -> Result<Option<(Validity, String)>, String> {
+    if moves_no_data(of) {
+        return Ok(None);
+    }
     let Some(counted) = context.counted(of)? else { return Ok(None) };
     let mut worst: Option<(f64, String)> = None;
     let directions = [
@@ -212,6 +216,18 @@ mod tests {
             most.why.contains("30 GB were read, and nvme0n1 counted only 3 MB in all"),
             "{most:?}"
         );
+    }
+
+    #[test]
+    fn engines_that_move_no_data_have_none_to_count() {
+        let with = |engine: &str| {
+            let few = bench(3_000_000, |_| ());
+            measured(&each(few, |of| of.workload.ioengine = Some(engine.into())))
+        };
+        assert!(reserves(&RULE, &with("psync"), 0).is_some());
+        for engine in ["ftruncate", "falloc"] {
+            assert_eq!(reserves(&RULE, &with(engine), 0), None, "{engine}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::outstanding::{ONE_AT_A_TIME, waits_for_each};
+use crate::outstanding::{EngineKind, waits_for_each};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
@@ -26,7 +26,7 @@ pub(super) fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     }
     match (workload.ioengine.as_deref(), workload.direct) {
         (None, _) => Err("its I/O engine is not known".into()),
-        (Some(engine), _) if ONE_AT_A_TIME.contains(&engine) => {
+        (Some(engine), _) if EngineKind::of(engine).is_some_and(EngineKind::is_synchronous) => {
             Ok(Some(format!("iodepth={depth}, but {engine} is synchronous")))
         }
         // Buffered I/O: the kernel copies to and from the page cache within io_submit.
