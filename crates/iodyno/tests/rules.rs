@@ -1,6 +1,7 @@
 //! Tests `rules`: the list, one page, and rules changed since a run.
 
 use crate::common::{World, json, says, status, text};
+use crate::pages;
 use iodyno_store::Store;
 
 #[test]
@@ -45,4 +46,37 @@ fn a_run_that_other_rules_judged_is_judged_anew_and_says_so() {
     let note = text(&anew.stderr);
     assert!(note.contains("judged anew: UNJUDGED by ruleset"), "{note}");
     assert!(note.trim_end().ends_with("it was UNJUDGED by ruleset 0"), "{note}");
+}
+
+/// The lines of `page` with those that follow `first` and begin with `start` replaced by `lines`.
+fn replaced(page: &str, first: &str, start: &str, lines: &[String]) -> String {
+    let (before, rest) = page.split_once(first).unwrap();
+    let mut after = rest.lines();
+    let kept: Vec<&str> = after.by_ref().skip_while(|line| line.starts_with(start)).collect();
+    let all = lines.iter().map(String::as_str).chain(kept);
+    format!("{before}{first}{}\n", all.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn the_book_lists_all_rules() {
+    let rows = iodyno_judge::rules().map(|rule| {
+        let severity = format!("{:?}", rule.severity).to_uppercase();
+        format!("| [{0}]({0}.md) | {severity} | {1} |", rule.id, rule.summary)
+    });
+    let mut pages: Vec<String> =
+        iodyno_judge::rules().map(|rule| format!("    - [{0}](rules/{0}.md)", rule.id)).collect();
+    pages.sort();
+    let lists = [
+        (
+            "docs/rules/README.md",
+            "| rule | worst | looks for |\n|---|---|---|\n",
+            "| ",
+            rows.collect(),
+        ),
+        ("docs/SUMMARY.md", "- [Rules](rules/README.md)\n", "    - [", pages),
+    ];
+    for (file, first, start, lines) in lists {
+        let expected = replaced(&pages::read(file), first, start, &lines);
+        expect_test::expect_file![pages::root().join(file)].assert_eq(&expected);
+    }
 }
