@@ -69,7 +69,7 @@ pub(crate) fn script(
         cpus: std::thread::available_parallelism().map_or(1, usize::from) as u64,
         memory_mib: 0,
     };
-    let source = format!("profile {}", profile.name);
+    let source = "jobs".to_owned();
     let jobs = fill_in_jobs(profile, measured);
     let mut file = parse_file(jobs.as_bytes(), &source, &environment)
         .map_err(|error| wrong(error.to_string()))?;

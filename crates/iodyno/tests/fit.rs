@@ -214,7 +214,8 @@ rounds = 3
 jobs = """
 [wal]
 ioengine=psync
-rw=write
+rw=rw
+rwmixread=0
 bs=4k
 size=1m
 fdatasync=1
@@ -233,7 +234,7 @@ source = "nobody"
 date = "2026-11"
 
 [[setting]]
-text = "read = {wal read iops}, at {quoted target}"
+text = "read = {wal read p99}, at {quoted target}"
 apply = "x.conf"
 why = ""
 "#;
@@ -249,10 +250,10 @@ fn a_verdict_stands_where_settings_cannot_be_written() {
             [&profile, &directory, &to].map(|path| path.to_str().unwrap());
         world.run(&["fit", profile, directory, "--write", to])
     };
-    says(&fit(SHORT), 1, "not written, since wal read iops is not known");
+    says(&fit(SHORT), 1, "not written, since wal read p99 is not known");
     assert!(!to.exists());
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "its files are removed");
-    status(&fit(&SHORT.replace("wal read iops", "wal write iops")), 1);
+    status(&fit(&SHORT.replace("wal read p99", "wal write iops")), 1);
     let written = std::fs::read_to_string(&to).unwrap();
     assert!(written.ends_with(&format!("at \"{}\"\n", directory.display())), "{written}");
 }

@@ -7,6 +7,8 @@ use super::study::{Study, written};
 
 /// Sizes stay whole multiples of this, bytes.
 const SIZE_STEP_BYTES: u64 = 1 << 20;
+/// Sizes stay at least as large as this, bytes: a block of the largest usual size fits.
+const LEAST_BYTES: u64 = 4 << 20;
 
 impl Study {
     /// Multiplies all times and sizes that it fixes by `factor`.
@@ -46,8 +48,10 @@ fn scaled(option: &str, value: &str, factor: f64) -> Option<String> {
         return Some(format!("{}%", percent.ceil().clamp(1.0, 100.0)));
     }
     if matches!(option, "size" | "io_size") {
-        let bytes = (parse_size(value).ok()? as f64 * factor) as u64;
-        return Some(bytes.next_multiple_of(SIZE_STEP_BYTES).max(SIZE_STEP_BYTES).to_string());
+        let whole = parse_size(value).ok()?;
+        let bytes = (whole as f64 * factor) as u64;
+        let least = whole.min(LEAST_BYTES).max(SIZE_STEP_BYTES);
+        return Some(bytes.next_multiple_of(SIZE_STEP_BYTES).max(least).to_string());
     }
     let mut job = Job::default();
     apply(&mut job, option, value).ok()?;
@@ -78,6 +82,7 @@ mod tests {
         assert_eq!(scaled("thinktime", "500", 0.1).as_deref(), Some("50us"));
         assert_eq!(scaled("size", "1g", 0.5).as_deref(), Some("536870912"));
         assert_eq!(scaled("size", "4k", 0.5).as_deref(), Some("1048576"));
+        assert_eq!(scaled("size", "1g", 0.0001).as_deref(), Some("4194304"), "a block fits");
         assert_eq!(scaled("size", "100%", 0.0001).as_deref(), Some("1%"));
         assert_eq!(scaled("size", "100%", 0.5).as_deref(), Some("50%"));
         for (option, value) in [("offset", "50%"), ("iodepth", "32"), ("bs", "4k"), ("rw", "read")]
