@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use iodyno_model::{
     Assessment, Evidence, Finding, JudgedMeasurement, MetricJudgement, Profile, ProfileTarget,
-    Reason, RuleOutcome, RuleReport, RunKind, RunRecord, Severity, Validity, Verdict, distinct,
+    Reason, RuleOutcome, RuleReport, RunKind, RunRecord, RunState, Severity, Validity, Verdict,
+    distinct,
 };
 
 use crate::causes::attribute;
@@ -199,12 +200,13 @@ fn subjects(
         .iter()
         .filter(|report| ESSENTIAL.contains(&report.rule.as_str()))
         .flat_map(|report| report.cannot_tell.iter().map(|(subject, _)| subject));
-    // On a machine without drives no rule looks at what is named and not measured.
-    let unseen = (record.run.targets.iter()).filter(|_| {
-        record.run.kind.is_of_drives()
-            && record.measurements.is_empty()
-            && context.host().is_some_and(|host| host.drives.is_empty())
-    });
+    // A check that was ended early has compared nothing of the targets it did not come to. Without
+    // load the rules look at drives, and on a machine without drives at nothing.
+    let begun: HashSet<&String> = record.measurements.iter().flat_map(|of| &of.targets).collect();
+    let is_without_load = begun.is_empty() && record.run.state == RunState::Done;
+    let looked_at = is_without_load && context.host().is_none_or(|host| !host.drives.is_empty());
+    let unseen = (record.run.targets.iter())
+        .filter(|target| record.run.kind.is_of_drives() && !looked_at && !begun.contains(target));
     let open = skipped.chain(blind).chain(unseen).map(|name| (name, Verdict::Unjudged));
     let found = findings.iter().flat_map(|finding| {
         finding.subjects.iter().map(|name| (name, of_severity(finding.severity)))

@@ -249,6 +249,23 @@ fn a_look_without_load_passes_and_one_without_root_is_unjudged() {
     assert_eq!(judged(&Bench::new(0).record()).verdict, Verdict::Unjudged);
 }
 
+#[test]
+fn a_target_that_an_interrupted_check_did_not_come_to_is_unjudged() {
+    let mut record = Bench::new(3).measured().record();
+    record.run.state = iodyno_model::RunState::Interrupted;
+    record.measurements.truncate(3);
+    let verdicts =
+        |record: &RunRecord| ["nvme0", "nvme1", "nvme2"].map(|name| subject(&judged(record), name));
+    let open = Verdict::Unjudged;
+    assert_eq!(verdicts(&record), [Verdict::Pass, open, open]);
+    // Disks that are no drives of the host, as loop devices.
+    record.snapshots.iter_mut().for_each(|host| host.drives.clear());
+    assert_eq!(subject(&judged(&record), "nvme2n1"), open);
+    let mut at_once = Bench::new(3).record();
+    at_once.run.state = iodyno_model::RunState::Interrupted;
+    assert_eq!(verdicts(&at_once), [open; 3]);
+}
+
 /// Removes the `n`th fact, figure or object from a run.
 fn take_away(record: &mut RunRecord, n: usize, at: usize) {
     let Some(host) = record.snapshots.get_mut(at % 2) else { return };
