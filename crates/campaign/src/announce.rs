@@ -43,6 +43,10 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
     };
     let action = action(writes, targets, &devices);
     sentences.push(format!("{action}, {time}; Ctrl-C keeps the results."));
+    if budget.total_ns > budget.limit_ns {
+        let limit = minutes(budget.limit_ns);
+        sentences.push(format!("That is the shortest: --budget {limit} is not enough."));
+    }
     sentences
 }
 

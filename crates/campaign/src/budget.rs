@@ -16,13 +16,13 @@ const SHORTEST_NS: u64 = 1_000_000_000;
 pub(crate) struct Budget {
     /// End of each measurement.
     pub(crate) stop: Stop,
-    /// Longest total time without scratch files, ns.
+    /// Longest total time with the overhead of measurements, without scratch files, ns.
     pub(crate) total_ns: u64,
-    /// Time limit with all overhead, ns.
-    limit_ns: u64,
-    /// Longest time of one target alone, ns.
+    /// Time limit with all overhead, ns; even the shortest measurements may take longer.
+    pub(crate) limit_ns: u64,
+    /// Longest time of one target alone, with overhead, ns.
     pub(crate) each_ns: u64,
-    /// Longest time of all targets at once, ns.
+    /// Longest time of all targets at once, with overhead, ns.
     pub(crate) together_ns: u64,
 }
 
@@ -52,12 +52,17 @@ impl Budget {
         let share = if units > 0.0 { total_ns as f64 / units } else { f64::MAX };
         let max_ns = (share as u64).clamp(SHORTEST_NS.min(stop.max_ns), stop.max_ns);
         let min_ns = stop.min_ns.min(max_ns / 2);
+        // As [`Self::next_ns`] divides what is left.
+        let least_ns = SHORTEST_NS.min(stop.max_ns);
+        let unit_ns = (share as u64)
+            .clamp(least_ns.saturating_add(OVERHEAD_NS), stop.max_ns.saturating_add(OVERHEAD_NS))
+            as f64;
         Self {
             stop: Stop { min_ns, max_ns, ..stop },
-            total_ns: (units * max_ns as f64) as u64,
+            total_ns: (units * unit_ns) as u64,
             limit_ns: total_ns,
-            each_ns: (each * max_ns as f64) as u64,
-            together_ns: (together * max_ns as f64) as u64,
+            each_ns: (each * unit_ns) as u64,
+            together_ns: (together * unit_ns) as u64,
         }
     }
 
@@ -91,14 +96,20 @@ mod tests {
         assert!(many.total_ns <= 5 * MINUTE_NS);
         let too_many = divide(1000, MINUTE_NS);
         assert_eq!(too_many.stop.max_ns, SHORTEST_NS);
+        // Each target has three steps and a search, and its blocks are sampled.
+        let units = 1000.0 * (3.0 + SEARCH_COST + PROBE_COST) + 3.0;
+        assert_eq!(too_many.total_ns, (units * (SHORTEST_NS + OVERHEAD_NS) as f64) as u64);
+        assert!(too_many.total_ns > too_many.limit_ns);
     }
+
     #[test]
     fn a_step_of_all_targets_is_made_on_a_single_one_that_has_no_other() {
         let of = |name, targets| {
             let plan = Study::preset(name).unwrap();
             let (steps, stop) = (plan.target_steps().unwrap(), plan.stop().unwrap());
             let budget = Budget::divide(&steps, stop, 0, targets, 10 * MINUTE_NS);
-            (budget.each_ns / stop.max_ns, budget.together_ns / stop.max_ns)
+            let each_ns = stop.max_ns + OVERHEAD_NS;
+            (budget.each_ns / each_ns, budget.together_ns / each_ns)
         };
         assert_eq!((of("quick", 1), of("quick", 2)), ((1, 0), (0, 1)));
         assert_eq!(of("check", 1).1, 0);

@@ -315,3 +315,14 @@ fn a_drive_that_cannot_be_used_fails_a_check_that_names_none() {
         status(&named, 1);
     }
 }
+
+#[test]
+fn a_budget_that_cannot_be_kept_is_announced() {
+    let world = World::new();
+    world.sparse("a", 1 << 20);
+    world.sparse("b", 1 << 20);
+    let words =
+        ["check", "--generator", "simulated", "--plan", "check", "--budget", "2s", "a", "b"];
+    let said = text(&world.run(&words).stderr);
+    assert!(said.contains("--budget 2 s is not enough"), "{said}");
+}
