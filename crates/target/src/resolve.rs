@@ -107,7 +107,9 @@ pub fn resolve_even_in_memory(host: &Host, name: &str) -> Result<Vec<Target>, Ta
 pub fn resolve_all(host: &Host, names: &[String]) -> Result<Vec<Target>, TargetError> {
     let mut found: Vec<(&str, Target)> = Vec::new();
     for name in names {
-        for target in resolve(host, name)? {
+        let targets = resolve(host, name)?;
+        refuse_two_meanings(name, &targets)?;
+        for target in targets {
             if let Some((first, same)) = found.iter().find(|(_, known)| known.is_same(&target)) {
                 return Err(TargetError::GivenTwice {
                     first: (*first).into(),
@@ -119,6 +121,21 @@ pub fn resolve_all(host: &Host, names: &[String]) -> Result<Vec<Target>, TargetE
         }
     }
     Ok(found.into_iter().map(|(_, target)| target).collect())
+}
+
+/// Refuses a name without `/` that is a device, and a file or link in the working directory, too:
+/// `fio` and `run` take it for the file.
+fn refuse_two_meanings(name: &str, targets: &[Target]) -> Result<(), TargetError> {
+    let here = Path::new(name);
+    if name.contains('/') || here.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let real = here.canonicalize().ok();
+    let is_it = |path: &Path| real.as_deref() == Some(path);
+    match is_it(&Path::new("/dev").join(name)) || targets.iter().any(|of| is_it(of.path())) {
+        true => Ok(()),
+        false => Err(TargetError::TwoMeanings { name: name.into() }),
+    }
 }
 
 /// Returns the namespaces of every NVMe drive, each once, even if several controllers reach it; an

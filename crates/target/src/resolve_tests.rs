@@ -120,6 +120,21 @@ fn a_target_that_is_given_twice_is_named_in_both_spellings() {
 }
 
 #[test]
+fn a_name_of_a_device_and_of_a_file_here_is_refused() {
+    let mut host = machine();
+    // Of this test alone: the link is in the crate's folder, where all tests run.
+    let name = format!("nvme{}", std::process::id());
+    host.drives.push(drive(&name, &["nvme1n1"]));
+    assert_eq!(names(&all(&host, &[&name]).unwrap()), ["nvme1n1"]);
+    symlink("nowhere", &name).unwrap();
+    let refused = all(&host, &[&name]);
+    fs::remove_file(&name).unwrap();
+    let error = refused.unwrap_err();
+    assert_eq!(error.to_string(), format!("{name} is both a device and a file here"));
+    assert_eq!(error.next_step(), format!("name /dev/{name} or ./{name}"));
+}
+
+#[test]
 fn every_drive_is_listed_once_or_has_an_error() {
     let (targets, errors) = every_drive(&machine());
     assert_eq!(names(&targets), ["nvme0n1", "nvme0n2", "nvme1n1", "nvme2n1"]);

@@ -52,6 +52,12 @@ pub enum TargetError {
         /// The common target.
         name: String,
     },
+    /// A device has this name, and so has a file in the working directory.
+    #[error("{name} is both a device and a file here")]
+    TwoMeanings {
+        /// The name as given.
+        name: String,
+    },
     /// It exists, but is not storage.
     #[error("{name} is {what}, not a block device, file or directory")]
     NotStorage {

@@ -22,6 +22,7 @@ impl TargetError {
             Self::NotFound { .. } => "iodyno list shows the drives of this machine".into(),
             Self::DanglingLink { .. } => "mount or make what it points to, or name another".into(),
             Self::GivenTwice { .. } => "name it once".into(),
+            Self::TwoMeanings { name } => format!("name /dev/{name} or ./{name}"),
             Self::NotStorage { .. } => {
                 "name an NVMe controller, a block device, a file or a directory".into()
             }
@@ -117,6 +118,11 @@ impl TargetError {
                 Some(Errno::ROFS) => {
                     "its file system is read-only: name a file in it, or another directory".into()
                 }
+                Some(Errno::NOENT) if std::env::current_dir().is_err() => {
+                    "the working directory was removed: cd to one that exists".into()
+                }
+                Some(Errno::NAMETOOLONG) => "shorten its path or name".into(),
+                Some(Errno::LOOP) => "its links lead to each other: name the file itself".into(),
                 Some(Errno::NOTDIR) => "a part of its path is a file: check the path".into(),
                 Some(Errno::DQUOT) => "raise the quota, or name another directory".into(),
                 _ => "see dmesg, and repeat".into(),
