@@ -6,7 +6,7 @@ use iodyno_files::FileError;
 use iodyno_model::{own_command, shell_word};
 use thiserror::Error;
 
-use crate::open::has_only_roots;
+use crate::open::{BUSY_TIMEOUT, has_only_roots};
 
 /// Error of the store.
 #[derive(Debug, Error)]
@@ -75,7 +75,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The disk is full.
-    #[error("no space left for the store {path}")]
+    #[error("no space left for the store {path}: free some, or name another with --store PATH")]
     Full {
         /// Path of the store.
         path: PathBuf,
@@ -155,7 +155,7 @@ pub enum StoreError {
         reason: String,
     },
     /// Locked by another process.
-    #[error("the store {path} is locked by another process; end it, or wait")]
+    #[error("the store {path} is locked by another process, for {} s now: wait until it ends; `fuser {path}` names it", BUSY_TIMEOUT.as_secs())]
     Locked {
         /// Path of the store.
         path: PathBuf,

@@ -13,6 +13,7 @@ mod migrations;
 mod old_formats;
 #[allow(clippy::disallowed_methods, reason = "its file is checked first")]
 mod open;
+mod removing;
 mod running;
 mod runs;
 mod store_file;
@@ -22,5 +23,5 @@ pub use host_identity::host_ids;
 pub use journal::{JournalEntry, Pending, Reset, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
 pub use open::{Store, default_path, has_only_roots, volatile_path};
-pub use runs::new_id;
+pub use runs::{Bodies, new_id};
 pub use store_file::is_part_of;

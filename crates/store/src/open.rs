@@ -23,7 +23,7 @@ const MOVED: i32 = rusqlite::ffi::SQLITE_READONLY_DBMOVED;
 /// Path of a store in memory.
 const MEMORY: &str = ":memory:";
 /// Time to wait for another process: a commit takes milliseconds, or seconds on a disk under test.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Mode bit: writable by every user (inode(7)).
 const WORLD_WRITABLE: u32 = 0o002;
 
@@ -194,6 +194,9 @@ impl Store {
         // a power cut and revert the last commit.
         self.connection.pragma_update(None, "synchronous", "EXTRA")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
+        if migrations::version(&self.connection)? == 0 {
+            self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
         migrations::migrate(&mut self.connection)
     }
 

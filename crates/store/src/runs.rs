@@ -19,6 +19,16 @@ use crate::open::Store;
 /// except facts. In format 1 caveats and failures were sentences; up to 2 runs had no kind; up to 3
 /// measurements had no purpose, only a name that told it.
 pub(crate) const FORMAT: i64 = 4;
+const ASSESSMENT: &str = "an assessment";
+
+/// Data of a run as the store keeps it.
+#[derive(Debug)]
+pub struct Bodies {
+    hosts: Vec<String>,
+    measurements: Vec<String>,
+    /// Ruleset, and the assessment.
+    assessment: Option<(String, String)>,
+}
 
 /// Returns a new key: UUIDv7 with the time to 244 ns (RFC 9562, 6.2, method 3), so that keys sort
 /// by time. Does not wait for kernel entropy, which may take minutes after a boot before Linux 5.6.
@@ -91,17 +101,30 @@ impl Store {
     /// # Errors
     /// As for [`Self::create_run`], or if the id exists already.
     pub fn add_record(&mut self, record: &RunRecord) -> Result<(), StoreError> {
-        self.in_one(|store| store.add_parts(record))
+        let bodies = self.bodies_of(record, None)?;
+        self.add_bodies(record, &bodies)
+    }
+
+    /// Adds a run with these bodies of all its data, or nothing.
+    ///
+    /// # Errors
+    /// As for [`Self::add_record`].
+    pub fn add_bodies(&mut self, record: &RunRecord, bodies: &Bodies) -> Result<(), StoreError> {
+        self.in_one(|store| store.add_parts(record, bodies))
     }
 
     /// Replaces the run with the same id, which has less data, by this record, or changes nothing.
     ///
     /// # Errors
     /// As for [`Self::add_record`] and [`Self::remove`].
-    pub fn replace_record(&mut self, record: &RunRecord) -> Result<(), StoreError> {
+    pub fn replace_bodies(
+        &mut self,
+        record: &RunRecord,
+        bodies: &Bodies,
+    ) -> Result<(), StoreError> {
         self.in_one(|store| {
             store.remove(&record.run.id)?;
-            store.add_parts(record)
+            store.add_parts(record, bodies)
         })
     }
 
@@ -129,16 +152,39 @@ impl Store {
         added
     }
 
-    fn add_parts(&mut self, record: &RunRecord) -> Result<(), StoreError> {
+    /// Serializes the data of a run and its assessment, before a transaction: others wait for the end
+    /// of that, and a run may have 30,000 measurements.
+    ///
+    /// # Errors
+    /// If a value would not read back.
+    pub fn bodies_of(
+        &self,
+        record: &RunRecord,
+        assessment: Option<&Assessment>,
+    ) -> Result<Bodies, StoreError> {
+        let hosts = record.snapshots.iter().map(|host| self.body("a snapshot", host));
+        let measured = record.measurements.iter().map(|of| self.body("a measurement", of));
+        let assessment = assessment.map(|of| Ok((of.ruleset.clone(), self.body(ASSESSMENT, of)?)));
+        Ok(Bodies {
+            hosts: hosts.collect::<Result<_, _>>()?,
+            measurements: measured.collect::<Result<_, _>>()?,
+            assessment: assessment.transpose()?,
+        })
+    }
+
+    fn add_parts(&mut self, record: &RunRecord, bodies: &Bodies) -> Result<(), StoreError> {
         let id = &record.run.id;
         self.create_run(&record.run)?;
-        for host in &record.snapshots {
-            self.add_snapshot(id, host)?;
+        for (host, body) in record.snapshots.iter().zip(&bodies.hosts) {
+            self.insert_snapshot(id, host, body)?;
         }
-        for measurement in &record.measurements {
-            self.add_measurement(id, measurement)?;
+        for (measurement, body) in record.measurements.iter().zip(&bodies.measurements) {
+            self.insert_measurement(id, measurement, body)?;
         }
-        Ok(())
+        match &bodies.assessment {
+            Some((ruleset, body)) => self.insert_assessment(id, ruleset, body),
+            None => Ok(()),
+        }
     }
 
     /// Updates a run.
@@ -197,22 +243,29 @@ impl Store {
         measurement: &Measurement,
     ) -> Result<(), StoreError> {
         let body = self.body("a measurement", measurement)?;
-        self.write_or_fall_back(|store| {
-            store.execute(
-                "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
-                 SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
-                 FROM measurement WHERE run_id = ?1",
-                params![
-                    run_id,
-                    measurement.phase,
-                    measurement.name,
-                    measurement.source,
-                    measurement.started_ns,
-                    FORMAT,
-                    body
-                ],
-            )
-        })
+        self.write_or_fall_back(|store| store.insert_measurement(run_id, measurement, &body))
+    }
+
+    fn insert_measurement(
+        &mut self,
+        run_id: &str,
+        measurement: &Measurement,
+        body: &str,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
+             SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
+             FROM measurement WHERE run_id = ?1",
+            params![
+                run_id,
+                measurement.phase,
+                measurement.name,
+                measurement.source,
+                measurement.started_ns,
+                FORMAT,
+                body
+            ],
+        )
     }
 
     /// Stores the assessment of a run, replacing an earlier one.
@@ -224,14 +277,21 @@ impl Store {
         run_id: &str,
         assessment: &Assessment,
     ) -> Result<(), StoreError> {
-        let body = self.body("an assessment", assessment)?;
-        self.write_or_fall_back(|store| {
-            store.execute(
-                "INSERT INTO assessment (run_id, ruleset, format, body) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (run_id) DO UPDATE SET ruleset = ?2, format = ?3, body = ?4",
-                params![run_id, assessment.ruleset, FORMAT, body],
-            )
-        })
+        let body = self.body(ASSESSMENT, assessment)?;
+        self.write_or_fall_back(|store| store.insert_assessment(run_id, &assessment.ruleset, &body))
+    }
+
+    fn insert_assessment(
+        &mut self,
+        run_id: &str,
+        ruleset: &str,
+        body: &str,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO assessment (run_id, ruleset, format, body) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (run_id) DO UPDATE SET ruleset = ?2, format = ?3, body = ?4",
+            params![run_id, ruleset, FORMAT, body],
+        )
     }
 
     /// Returns the assessment of a run, if any.
@@ -243,7 +303,7 @@ impl Store {
             .query_row("SELECT body FROM assessment WHERE run_id = ?1", [run_id], |r| r.get(0))
             .optional()
             .map_err(|error| self.explain(error))?
-            .map(|body: String| self.parse("an assessment", &body))
+            .map(|body: String| self.parse(ASSESSMENT, &body))
             .transpose()
     }
 
@@ -289,6 +349,9 @@ impl Store {
     /// # Errors
     /// If there is no such run, or the store cannot be read.
     pub fn load(&self, run_id: &str) -> Result<RunRecord, StoreError> {
+        // All of one state: another process may remove the run meanwhile.
+        let alone = self.connection.is_autocommit();
+        let _reading = alone.then(|| self.connection.unchecked_transaction());
         let run = self.find(run_id)?;
         let snapshots = self.snapshots(&run.id)?;
         let measurements = self.measurements(&run.id)?;
@@ -313,52 +376,6 @@ impl Store {
             Ok(of)
         };
         bodies.into_iter().map(read).collect()
-    }
-
-    /// Removes a run with all its data.
-    ///
-    /// # Errors
-    /// If it is in progress, left something behind that only its journal lists, or the store cannot
-    /// be written.
-    pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
-        self.refuse_running(run_id)?;
-        let removed = self
-            .connection
-            .execute(
-                "DELETE FROM run WHERE id = ?1
-                 AND id NOT IN (SELECT run_id FROM journal WHERE NOT done)",
-                [run_id],
-            )
-            .map_err(|error| self.explain(error))?;
-        if removed == 0 {
-            return Err(StoreError::PendingUndo(run_id.into()));
-        }
-        // Also removes the lock file of a killed run.
-        if let Ok(true) = self.locks.take(run_id) {
-            self.locks.release(run_id);
-        }
-        Ok(())
-    }
-
-    /// Removes all but the newest `keep` runs, and returns how many. Runs in progress, or that left
-    /// something behind, stay.
-    ///
-    /// # Errors
-    /// If the store cannot be written.
-    pub fn prune(&mut self, keep: usize) -> Result<usize, StoreError> {
-        let mut removed = 0;
-        for run in self.runs()?.into_iter().skip(keep) {
-            match self.remove(&run.id) {
-                Ok(()) => removed += 1,
-                Err(
-                    StoreError::StillRunning(_)
-                    | StoreError::MayBeRunning(_)
-                    | StoreError::PendingUndo(_),
-                ) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(removed)
     }
 
     fn select_runs(

@@ -115,12 +115,13 @@ fn record_replaces_a_partial_run() {
     let mut record = store.load(&run.id).unwrap();
     record.measurements.push(measurement("m", 1000.0));
     record.run.state = RunState::Done;
-    store.replace_record(&record).unwrap();
+    let bodies = store.bodies_of(&record, None).unwrap();
+    store.replace_bodies(&record, &bodies).unwrap();
     assert_eq!(store.load(&run.id).unwrap(), record);
     // Two runs of the same name are both kept.
     let other = Run { name: "other".into(), ..common::run("other", 2) };
     store.create_run(&other).unwrap();
     record.run.name = "other".into();
-    assert!(store.replace_record(&record).is_err());
+    assert!(store.replace_bodies(&record, &bodies).is_err());
     assert_eq!(store.load(&run.id).unwrap().run.name, "cut");
 }

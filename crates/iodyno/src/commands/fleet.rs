@@ -12,6 +12,7 @@ use iodyno_report::document::read::{DocumentError, read_runs};
 use iodyno_report::export::{Places, fleet_openmetrics, work_list};
 use iodyno_report::fleet::{HostRun, NodeRun, fleet, fleet_of, together};
 use iodyno_report::text::{Style, fleet_text, node_groups_text};
+use iodyno_store::StoreError;
 
 use crate::arguments::{DataSheets, Fleet, FleetFormat, Table};
 use crate::commands::rejudge;
@@ -28,19 +29,14 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
             .map_err(|error| Usage(format!("{}: {error}", file.display())))?,
         None => Places::default(),
     };
-    let mut words = arguments.runs.clone();
-    if words.is_empty() {
-        let store = context.store_to_read()?;
-        words.extend(store.runs()?.into_iter().map(|run| run.id));
-    }
     let claims = context.claims(&DataSheets::default())?;
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-    let fleet = || load_words(context, &words, &claims).map(fleet_of);
+    let fleet = || load_words(context, &arguments.runs, &claims).map(fleet_of);
     match arguments.format {
         Some(FleetFormat::WorkList) => terminal::print(&work_list(&fleet()?, &places)?),
         Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet()?)),
         Some(FleetFormat::Together) => {
-            let all = together(load_words(context, &words, &claims)?);
+            let all = together(load_words(context, &arguments.runs, &claims)?);
             terminal::print(&terminal::in_locale(node_groups_text(&all, &style)))
         }
         None => terminal::print(&terminal::in_locale(fleet_text(&fleet()?, &style))),
@@ -81,6 +77,9 @@ fn load_words<T: FromDocuments>(
     words: &[String],
     claims: &ClaimBook,
 ) -> Result<Vec<T>> {
+    if words.is_empty() {
+        return load_store(context, claims);
+    }
     let mut runs = Vec::new();
     for word in words {
         let path = Path::new(word);
@@ -94,6 +93,24 @@ fn load_words<T: FromDocuments>(
             }
             None => load_word(context, word, claims)?,
         });
+    }
+    Ok(runs)
+}
+
+/// Reads every run of the store, except those that another process removes meanwhile.
+fn load_store<T: FromDocuments>(context: &Context, claims: &ClaimBook) -> Result<Vec<T>> {
+    let store = context.store_to_read()?;
+    let (mut runs, mut removed) = (Vec::new(), 0);
+    for run in store.runs()? {
+        match store.load(&run.id) {
+            Ok(record) => runs.extend(T::of_record(&record, claims)),
+            Err(StoreError::NoSuchRun(_)) => removed += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if removed > 0 {
+        context.note_unreadable();
+        terminal::note(&format!("left out: {removed} runs that were removed meanwhile"));
     }
     Ok(runs)
 }

@@ -11,7 +11,7 @@ use iodyno_model::{
 };
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
-use iodyno_store::{Store, StoreError};
+use iodyno_store::{Bodies, Store, StoreError};
 use iodyno_trace::Traced;
 
 use crate::arguments::{DataSheets, Import, Table};
@@ -24,6 +24,8 @@ use crate::{stated, terminal};
 
 /// Maximum number of measurements printed of a run; `show` prints all.
 const SHOWN: usize = 24;
+/// Maximum number of runs printed; of more only the sum is.
+const SHOWN_RUNS: usize = 20;
 
 pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     if let Some(to) = &arguments.output {
@@ -66,8 +68,9 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         return Ok(2);
     }
     let is_named = arguments.run_name.is_some();
-    let stored =
-        context.store()?.in_one(|store| store_all(context, store, found, is_named, &claims))?;
+    let mut store = context.store()?;
+    let read = serialized(&store, found, &claims)?;
+    let stored = store.in_one(|store| store_all(context, store, read, is_named))?;
     print(context, &stored)?;
     terminal::print_problems(context, &problems);
     let failed = stored.iter().any(|(record, _)| {
@@ -90,24 +93,36 @@ fn advice_on_trace(path: &str) -> Option<&'static str> {
     })
 }
 
+/// A run to store, judged and serialized.
+type Serialized = (RunRecord, Assessment, Bodies);
+
+/// Judges and serializes runs: other processes wait while they are stored.
+fn serialized(store: &Store, found: Vec<Loaded>, claims: &ClaimBook) -> Result<Vec<Serialized>> {
+    let of = |Loaded { record, .. }| {
+        let assessment = rejudge(&record, claims);
+        let bodies = store.bodies_of(&record, Some(&assessment))?;
+        Ok((record, assessment, bodies))
+    };
+    found.into_iter().map(of).collect()
+}
+
 /// Stores the runs that are not yet stored, and returns them.
 fn store_all(
     context: &Context,
     store: &mut Store,
-    found: Vec<Loaded>,
+    read: Vec<Serialized>,
     is_named: bool,
-    claims: &ClaimBook,
 ) -> Result<Vec<(RunRecord, Assessment)>> {
     let mut taken: BTreeSet<String> = store.runs()?.into_iter().map(|run| run.name).collect();
     taken.insert("last".into());
     let mut stored = Vec::new();
-    for Loaded { mut record, .. } in found {
+    for (mut record, assessment, bodies) in read {
         if let Some(there) = present(store, &record)? {
             if !is_more_complete(store, &record)? {
                 note(context, &format!("run {there} is already in the store: unchanged"));
                 continue;
             }
-            store.replace_record(&record)?;
+            store.replace_bodies(&record, &bodies)?;
         } else {
             let name = &record.run.name;
             let free = free_name(name, |name| !name.is_empty() && taken.contains(name));
@@ -115,11 +130,9 @@ fn store_all(
                 note(context, &format!("the name `{name}` is taken: using `{free}`"));
                 record.run.name = free;
             }
-            store.add_record(&record)?;
+            store.add_bodies(&record, &bodies)?;
         }
         taken.insert(record.run.name.clone());
-        let assessment = rejudge(&record, claims);
-        store.put_assessment(&record.run.id, &assessment)?;
         stored.push((record, assessment));
     }
     Ok(stored)
@@ -208,9 +221,14 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
         return terminal::print(&documents(&judged(stored))?);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
-    let texts: Vec<String> =
-        stored.iter().map(|(record, assessment)| text(record, assessment, &style)).collect();
-    terminal::print(&texts.join("\n"))?;
+    let printed = if stored.len() > SHOWN_RUNS {
+        let measurements: usize = stored.iter().map(|(record, _)| record.measurements.len()).sum();
+        format!("{} runs, {measurements} measurements\n", stored.len())
+    } else {
+        let texts = stored.iter().map(|(record, assessment)| text(record, assessment, &style));
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    terminal::print(&printed)?;
     let Some((first, _)) = stored.first() else { return Ok(()) };
     let mut next = own_command(&format!("show {}", shell_word(first.run.selector())));
     let measured: Vec<&RunRecord> = stored
