@@ -1,5 +1,7 @@
 //! Work of a run, made of a plan, of job files, or of an investigation.
 
+use std::path::Path;
+
 use iodyno_job::Job;
 use iodyno_job::script::Script;
 use iodyno_model::{Profile, RoundsPlan, RunKind};
@@ -130,6 +132,11 @@ impl Work {
             Jobs::Steps(steps) => steps,
             Jobs::Question(asked) => std::slice::from_ref(asked),
         }
+    }
+
+    /// Files that its scripts name, by path.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.scripts().flat_map(Script::files).map(Path::new)
     }
 
     pub(crate) fn scripts(&self) -> impl Iterator<Item = &Script> {

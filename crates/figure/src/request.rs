@@ -191,7 +191,7 @@ pub enum FigureError {
         measured: String,
     },
     /// Too much for one figure.
-    #[error("too much for one figure: {what}; choose with --where, such as --where rw=read,bs=4k")]
+    #[error("too much for one figure: {what}; choose with --where OPTION=VALUE")]
     TooMany {
         /// The amount, or the names.
         what: String,

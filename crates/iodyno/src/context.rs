@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use iodyno_campaign::CampaignError;
-use iodyno_files::NameOrigin;
+use iodyno_files::{NameOrigin, There};
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_report::text::clean;
@@ -30,8 +30,8 @@ pub(crate) struct Context {
     pub(crate) verdict_first: bool,
     /// A step of `accept`: without targets it measures nothing.
     pub(crate) is_step: bool,
-    /// Set when some of the named inputs could not be read.
-    unreadable: AtomicBool,
+    /// Set when some of the named inputs could not be read, or results not be stored.
+    pub(crate) incomplete: Arc<AtomicBool>,
     store: PathBuf,
     /// Store in use until the next boot, since `store` is read-only.
     volatile_path: Option<PathBuf>,
@@ -77,7 +77,7 @@ impl Context {
             interrupted: Arc::default(),
             verdict_first: global.as_step,
             is_step: global.as_step,
-            unreadable: AtomicBool::new(false),
+            incomplete: Arc::default(),
             volatile_path: volatile_path.filter(|_| global.store.is_none()),
             store: global.store.clone().unwrap_or(default),
             sysroot: global.sysroot.clone(),
@@ -86,12 +86,12 @@ impl Context {
 
     /// Notes that some of the named inputs could not be read.
     pub(crate) fn note_unreadable(&self) {
-        self.unreadable.store(true, Ordering::Relaxed);
+        self.incomplete.store(true, Ordering::Relaxed);
     }
 
-    /// True if some of the named inputs could not be read.
-    pub(crate) fn has_unreadable(&self) -> bool {
-        self.unreadable.load(Ordering::Relaxed)
+    /// True if some of the named inputs could not be read, or results not be stored.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.incomplete.load(Ordering::Relaxed)
     }
 
     /// Returns the source of the machine's facts, live or captured.
@@ -218,10 +218,19 @@ pub(crate) fn read(path: &Path) -> Result<String> {
         .map_err(|_| Usage(format!("{} cannot be read: it is not UTF-8", path.display())).into())
 }
 
-/// Writes a file that the user named.
+/// Writes a file that the user named; on an error a new one is removed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    iodyno_files::write(path, NameOrigin::User, bytes)
-        .map_err(|error| Usage(error.to_string()).into())
+    let is_new = matches!(iodyno_files::look(path, NameOrigin::User), Ok(There::Nothing));
+    iodyno_files::write(path, NameOrigin::User, bytes).map_err(|error| {
+        if is_new
+            && let Ok(There::File(ours)) = iodyno_files::look(path, NameOrigin::Iodyno)
+            && let Ok(path) = std::path::absolute(path)
+        {
+            let is_ours = |stat: &rustix::fs::Stat| iodyno_files::FileIdentity::of(stat) == ours;
+            let _ = iodyno_files::remove(&path, is_ours);
+        }
+        Usage(error.to_string()).into()
+    })
 }
 
 /// Exit status of an error: 3 if a measurement was interrupted, else 2.

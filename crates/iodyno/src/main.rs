@@ -31,8 +31,9 @@ use crate::arguments::{Arguments, Command};
 use crate::commands::run::Face;
 use crate::context::{Context, Usage};
 
-/// Exit status if some of the named inputs could not be read and all else went well.
-const SOME_UNREADABLE: u8 = 4;
+/// Exit status if some of the named inputs could not be read, or results not be stored, and all else
+/// went well.
+const INCOMPLETE: u8 = 4;
 
 fn main() -> ExitCode {
     supervisor::supervised(run_command, has_leftovers)
@@ -50,6 +51,11 @@ fn run_command() -> u8 {
     context.verdict_first |= matches!(arguments.command, Command::Check(_) | Command::Accept(_));
     if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
         let what = format!("{command} has no JSON; for runs use: iodyno runs export");
+        terminal::print_error_as(face.name(), &Usage(what).into());
+        return 2;
+    }
+    if let Some(option) = arguments.command.beside_json().filter(|_| context.json) {
+        let what = format!("--json cannot be used with {option}: leave one of them out");
         terminal::print_error_as(face.name(), &Usage(what).into());
         return 2;
     }
@@ -87,7 +93,8 @@ fn run_command() -> u8 {
         result => result,
     };
     match result {
-        Ok(0) if context.has_unreadable() => SOME_UNREADABLE,
+        // fio has no store.
+        Ok(0) if face == Face::Iodyno && context.is_incomplete() => INCOMPLETE,
         Ok(status) => status,
         Err(error) => {
             terminal::print_error_as(face.name(), &error);

@@ -13,10 +13,14 @@ use iodyno_report::page::is_page;
 use iodyno_trace::is_trace;
 
 use crate::arguments::WritePermissions;
+use crate::commands::traced::is_same;
 use crate::context::{Context, Usage, bail_usage};
 
 /// Length of the head that tells contents apart, bytes.
 const HEAD_BYTES: u64 = 512;
+
+/// Beginning of the schema of runs, of any version.
+const DOCUMENT_SCHEMA: &str = "iodyno.run/";
 
 /// First words of options that are made from a trace.
 pub(crate) const OPTIONS_HEAD: &str = "# Of the trace ";
@@ -34,10 +38,19 @@ pub(crate) enum Content {
     Options,
     /// Settings for an application.
     Settings,
+    /// Records of `--stream`.
+    Stream,
+    /// A run's public document, or several.
+    Document,
+    Csv,
+    Svg,
+    Png,
+    /// What `run --output` writes: iodyno's summary, or fio's reports.
+    Summary,
 }
 
 impl Content {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 13] = [
         Self::Page,
         Self::Trace,
         Self::TraceSummary,
@@ -45,6 +58,12 @@ impl Content {
         Self::Parquet,
         Self::Options,
         Self::Settings,
+        Self::Stream,
+        Self::Document,
+        Self::Csv,
+        Self::Svg,
+        Self::Png,
+        Self::Summary,
     ];
 
     fn begins(self, head: &[u8]) -> bool {
@@ -56,6 +75,14 @@ impl Content {
             Self::Parquet => head.starts_with(b"PAR1"),
             Self::Options => head.starts_with(OPTIONS_HEAD.as_bytes()),
             Self::Settings => head.starts_with(SETTINGS_HEAD.as_bytes()),
+            Self::Stream => head.starts_with(br#"{"type":"#),
+            Self::Document => {
+                (head.starts_with(b"{") || head.starts_with(b"[")) && holds(head, DOCUMENT_SCHEMA)
+            }
+            Self::Csv => head.starts_with(b"run_id,"),
+            Self::Svg => head.starts_with(b"<svg "),
+            Self::Png => head.starts_with(b"\x89PNG"),
+            Self::Summary => is_report(head),
         }
     }
 }
@@ -70,13 +97,45 @@ impl fmt::Display for Content {
             Self::Parquet => "a Parquet table",
             Self::Options => "options made from a trace",
             Self::Settings => "settings that iodyno fit wrote",
+            Self::Stream => "a stream of iodyno's records",
+            Self::Document => "a run's document",
+            Self::Csv => "a table of results",
+            Self::Svg => "an SVG picture",
+            Self::Png => "a PNG picture",
+            Self::Summary => "a report of a run",
         })
     }
 }
 
 /// True if a file that begins with `head` is a summary that `record` wrote.
 pub(crate) fn is_summary(head: &[u8]) -> bool {
-    head.starts_with(b"{") && String::from_utf8_lossy(head).contains(TraceDocument::SCHEMA)
+    head.starts_with(b"{") && holds(head, TraceDocument::SCHEMA)
+}
+
+fn holds(head: &[u8], text: &str) -> bool {
+    String::from_utf8_lossy(head).contains(text)
+}
+
+/// True for a report in one of fio's formats, all of which name its version, and for iodyno's own,
+/// which begins with a verdict in capitals.
+fn is_report(head: &[u8]) -> bool {
+    let verdict = head.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    verdict > 3 && head[verdict..].starts_with(b"  ") || holds(head, "fio-")
+}
+
+/// Refuses an output that is one of the `targets`, by whatever name: it would be measured, and then
+/// overwritten.
+pub(crate) fn refuse_targets<'t>(
+    output: &Path,
+    targets: impl IntoIterator<Item = &'t Path>,
+) -> Result<()> {
+    match targets.into_iter().find(|target| is_same(output, target)) {
+        Some(_) => bail_usage!(
+            "{} is a target of this run, and the output would overwrite it: name another file",
+            output.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Refuses early a file that cannot be written, and one of the store.

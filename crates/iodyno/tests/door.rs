@@ -314,7 +314,7 @@ fn a_pipe_and_a_link_to_a_file_take_output_as_ever() {
     let world = World::new();
     world.sparse("data", 1 << 20);
     let there = world.path("there.txt");
-    std::fs::write(&there, "what was there before\n".repeat(1000)).unwrap();
+    std::fs::write(&there, "3;fio-3.40;earlier;\n".repeat(1000)).unwrap();
     symlink("there.txt", world.path("link.txt")).unwrap();
     let job = JOB.join(" ");
     status(&run(&world, &format!("{job} --output=link.txt --output-format=terse")), 0);

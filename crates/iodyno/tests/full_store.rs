@@ -78,7 +78,7 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     status(&small.job("first", "exit 0"), 0);
     let hog = small.at.join("hog");
     let filled = small.job("filled", &format!("head -c 8M /dev/zero > {}; exit 0", word(&hog)));
-    status(&filled, 0);
+    status(&filled, 4);
     let out = text(&filled.stdout);
     assert!(out.contains("IOPS"), "the results are printed: {out}");
     assert!(!out.contains("show -v"), "nothing is stored to show: {out}");
@@ -154,7 +154,7 @@ fn loses_no_results(small: &Small<'_>, script: &str, said: &str, mend: impl FnOn
     status(&small.job("first", "exit 0"), 0);
     let output = small.job("failing", script);
     mend();
-    status(&output, 0);
+    status(&output, 4);
     assert!(text(&output.stdout).contains("IOPS"), "{}", text(&output.stdout));
     let told = text(&output.stderr);
     assert!(told.contains(said), "{told}");
@@ -227,7 +227,7 @@ fn a_working_directory_that_cannot_be_written_is_no_reason_to_lose_results() {
     let filled = small.job("filled", &script);
     let left = std::fs::read_dir(&here).unwrap().count();
     tool("umount", &[here.to_str().unwrap()]);
-    status(&filled, 0);
+    status(&filled, 4);
     assert_eq!(small.kept("tmp").len(), 1, "{}", text(&filled.stderr));
     assert_eq!(left, 2, "the hog and the command's output, and no half of a file");
 }

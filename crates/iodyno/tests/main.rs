@@ -38,6 +38,7 @@ mod live;
 mod live_page;
 mod mistakes;
 mod odd_machines;
+mod outputs;
 mod page;
 mod pages;
 mod plans;

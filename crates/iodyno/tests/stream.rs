@@ -262,7 +262,8 @@ fn readers_that_go_away_or_never_come_do_not_matter() {
 fn a_stream_goes_to_files_as_other_outputs_do() {
     let world = World::new();
     world.sparse("data", 1 << 20);
-    std::fs::write(world.path("there"), "what was there before\n".repeat(10_000)).unwrap();
+    std::fs::write(world.path("there"), "{\"type\":\"of an earlier run\"}\n".repeat(10_000))
+        .unwrap();
     symlink("there", world.path("link")).unwrap();
     let to = |stream: &str| {
         let mut command = world.command();
@@ -293,11 +294,12 @@ fn a_stream_goes_to_files_as_other_outputs_do() {
 fn a_run_that_is_refused_leaves_an_earlier_stream() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7; 1 << 20]).unwrap();
-    std::fs::write(world.path("earlier"), "earlier").unwrap();
+    let earlier = b"{\"type\":\"run_start\"}\n";
+    std::fs::write(world.path("earlier"), earlier).unwrap();
     let words = "run --name=a --filename=data --rw=write --size=64k --stream earlier";
     let output = world.command().args(words.split(' ')).output().unwrap();
     says(&output, 2, "--allow-write");
-    assert_eq!(std::fs::read(world.path("earlier")).unwrap(), b"earlier");
+    assert_eq!(std::fs::read(world.path("earlier")).unwrap(), earlier);
 }
 
 #[test]

@@ -143,6 +143,7 @@ impl StopForm {
                 "a number from 50 to below 100",
             ),
             (stop.p99.is_none_or(|p99| p99 >= 0.0), "p99_percent", "0 (not asked for) or above"),
+            (stop.max_ns > 0, "max_time", "a time above 0"),
             (stop.min_ns <= stop.max_ns, "max_time", &no_less),
             (stop.round_ns > 0, "round", "a time above 0"),
         ];

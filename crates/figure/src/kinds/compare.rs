@@ -25,7 +25,10 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     shown.extend(predicted);
     let table = Table::of(request, &shown);
     if table.rows.len() * table.columns.len() > MOST_BARS {
-        return Err(FigureError::TooMany { what: format!("{} workloads", table.rows.len()) });
+        let (count, name) = (table.rows.len(), &shown[0].measurement.name);
+        return Err(FigureError::TooMany {
+            what: format!("{count} workloads, such as name={name}"),
+        });
     }
     let is_table = table.rows.len() > MOST_SERIES && table.columns.len() > MOST_SERIES;
     let over = (request.kind == Kind::Ratio).then(|| table.columns[0].as_str());

@@ -150,6 +150,23 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
 }
 
 impl Command {
+    /// Option that asks for another output than JSON. clap sees such a conflict only if `--json` stands
+    /// after the command.
+    pub(crate) fn beside_json(&self) -> Option<&'static str> {
+        let (format, option) = match self {
+            Self::Check(check) => (check.format.is_some(), "--format"),
+            Self::Compare(compare) => (compare.format.is_some(), "--format"),
+            Self::Show(show) if show.details => (true, "--details"),
+            Self::Show(show) => (show.format.is_some(), "--format"),
+            Self::Accept(accept) => (accept.drain_hint, "--drain-hint"),
+            Self::Runs(Runs { action: Some(RunsAction::Export(export)), .. }) => {
+                (export.format.name() != "json", "--format")
+            }
+            _ => (false, ""),
+        };
+        format.then_some(option)
+    }
+
     /// Name of the command if it prints no JSON: `--json` must not be ignored.
     pub(crate) fn without_json(&self) -> Option<&'static str> {
         let action = |runs: &Runs| match &runs.action {
@@ -241,6 +258,9 @@ Examples:
   iodyno runs rm before
   iodyno runs prune --keep 20")]
 pub(crate) struct Runs {
+    /// List all, not only the newest 20
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(subcommand)]
     pub(crate) action: Option<RunsAction>,
 }

@@ -16,7 +16,7 @@ pub(crate) struct RunOptions {
     /// Load generator [default: native, or the plan's]
     #[arg(long, value_enum)]
     pub(crate) generator: Option<RunGenerator>,
-    /// fio binary for `--generator fio` [default: the one in PATH]
+    /// Use fio, by this binary [default of `--generator fio`: the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) fio: Option<PathBuf>,
     #[command(flatten)]
@@ -40,8 +40,16 @@ pub(crate) struct LoadOptions {
 #[derive(Debug, Args)]
 pub(crate) struct RunName {
     /// Name of the run
-    #[arg(long, alias = "name", value_name = "NAME")]
+    #[arg(long, alias = "name", value_name = "NAME", value_parser = run_name)]
     pub(crate) run_name: Option<String>,
+}
+
+/// Parses the name of a run; later commands would take `-x` for an option.
+fn run_name(text: &str) -> Result<String, String> {
+    match text.strip_prefix('-') {
+        Some(_) => Err("a name does not begin with `-`".into()),
+        None => Ok(text.into()),
+    }
 }
 
 /// Claims about drives besides the built-in data sheets.
@@ -158,6 +166,11 @@ impl RunName {
 }
 
 impl RunOptions {
+    /// Requested load generator: fio also if its binary is named.
+    pub(crate) fn generator(&self) -> Option<RunGenerator> {
+        self.generator.or(self.fio.is_some().then_some(RunGenerator::Fio))
+    }
+
     /// Permissions to write and to lose data.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         self.load_options.permissions.permission()
@@ -168,6 +181,14 @@ impl LiveOutput {
     /// True if no live output was requested.
     pub(crate) const fn is_empty(&self) -> bool {
         self.stream.is_none() && self.listen.is_none()
+    }
+
+    /// The file of `--stream`; `None`: none, standard output or a socket.
+    pub(crate) fn stream_file(&self) -> Option<&Path> {
+        let is_file = |path: &&Path| {
+            *path != Path::new("-") && !path.as_os_str().as_encoded_bytes().starts_with(b"unix:")
+        };
+        self.stream.as_deref().filter(is_file)
     }
 
     /// Refuses `--stream -` if a document is also requested on standard output.

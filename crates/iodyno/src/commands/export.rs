@@ -9,7 +9,7 @@ use iodyno_report::export::{JSON, Results};
 use crate::arguments::Export;
 use crate::commands::{judged, rejudge};
 use crate::context::{Context, bail_usage, write};
-use crate::output::refuse_unwritable;
+use crate::output::{Content, refuse_other};
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
@@ -20,7 +20,12 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
         bail_usage!("{name} is binary: write it to a file with -o FILE");
     }
     if let Some(path) = output {
-        refuse_unwritable(context, path)?;
+        let content = match arguments.format.name() {
+            "csv" => Content::Csv,
+            "parquet" => Content::Parquet,
+            _ => Content::Document,
+        };
+        refuse_other(context, path, content)?;
     }
     let claims = context.claims(&arguments.sheets)?;
     let mut runs = Vec::new();

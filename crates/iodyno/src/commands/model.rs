@@ -18,6 +18,8 @@ use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let path = &arguments.trace;
+    let name = path.display();
+    path.metadata().map_err(|error| Usage(format!("{name} cannot be read: {error}")))?;
     for output in &arguments.output {
         let content = match ending(output) {
             "iomodel" => Content::Trace,

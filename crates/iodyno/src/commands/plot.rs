@@ -12,7 +12,7 @@ use iodyno_report::{drawn, tracks};
 use crate::arguments::{DataSheets, Plot};
 use crate::commands::rejudge;
 use crate::context::{Context, Usage, bail_usage, write};
-use crate::output::refuse_unwritable;
+use crate::output::{Content, refuse_other};
 use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
@@ -25,7 +25,11 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
             bail_usage!("{name}: its name has to end in .svg or .png");
         }
     };
-    refuse_unwritable(context, &arguments.output)?;
+    let content = match picture {
+        Picture::Svg => Content::Svg,
+        Picture::Png => Content::Png,
+    };
+    refuse_other(context, &arguments.output, content)?;
     let (mut loaded, mut words): (Vec<(String, RunRecord)>, _) = (Vec::new(), Vec::new());
     for word in &arguments.runs {
         for one in inputs::load_each(context, word)? {

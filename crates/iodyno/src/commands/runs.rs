@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use iodyno_model::distinct;
+use iodyno_model::{Bytes, distinct, own_command};
+use iodyno_store::Store;
 
 use crate::arguments::{Runs, RunsAction, Table};
 use crate::commands::{accept, export, fleet};
@@ -13,12 +14,14 @@ use crate::terminal;
 
 /// Time limit for pushing the outbox.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(600);
+/// Runs listed without `--all`.
+const SHOWN: usize = 20;
 /// Exit status if some documents could not be pushed.
 const SOME_LEFT: u8 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
     match &arguments.action {
-        None => list(context)?,
+        None => list(context, arguments.all)?,
         Some(RunsAction::Export(arguments)) => export::run(context, arguments)?,
         Some(RunsAction::Fleet(arguments)) => fleet::run(context, arguments)?,
         Some(RunsAction::Push) => {
@@ -36,17 +39,20 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
                 store.remove(&id)?;
                 say(context, &format!("removed {id}"))?;
             }
+            say_freed(context, &mut store)?;
         }
         Some(RunsAction::Prune { keep }) => {
-            let removed = context.store()?.prune(*keep)?;
+            let mut store = context.store()?;
+            let removed = store.prune(*keep)?;
             say(context, &format!("removed {removed}, kept at most {keep}"))?;
+            say_freed(context, &mut store)?;
         }
     }
     Ok(0)
 }
 
-fn list(context: &Context) -> Result<()> {
-    let runs = match context.existing_store()? {
+fn list(context: &Context, all: bool) -> Result<()> {
+    let mut runs = match context.existing_store()? {
         Some(store) => store.runs()?,
         None => Vec::new(),
     };
@@ -57,9 +63,23 @@ fn list(context: &Context) -> Result<()> {
         let document = iodyno_report::document::runs_document(&runs);
         return terminal::print(&iodyno_report::text::json_text(&document)?);
     }
+    let older = if all { 0 } else { runs.len().saturating_sub(SHOWN) };
+    runs.truncate(runs.len() - older);
     let table = Table { wide: false, columns: None };
     let text = iodyno_report::text::runs_table(&runs, &terminal::style(context, &table));
-    terminal::print(&terminal::in_locale(text))
+    terminal::print(&terminal::in_locale(text))?;
+    if older > 0 && !context.quiet {
+        terminal::note(&format!("{older} older: {}", own_command("runs --all")));
+    }
+    Ok(())
+}
+
+/// Gives the space of removed runs back, and says how much.
+fn say_freed(context: &Context, store: &mut Store) -> Result<()> {
+    match store.shrink()? {
+        0 => Ok(()),
+        bytes => say(context, &format!("freed {}", Bytes(bytes).decimal())),
+    }
 }
 
 fn say(context: &Context, line: &str) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Setup common to commands that measure: the machine, the store, and running of work.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use iodyno_campaign::{Options, Several, Tools, Watcher, Work, carry_out};
@@ -15,7 +15,7 @@ use iodyno_target::Target;
 use crate::arguments::{DataSheets, LiveOutput, LoadOptions};
 use crate::commands::unstored;
 use crate::context::Context;
-use crate::output::{refuse_store, refuse_store_words};
+use crate::output::{Content, refuse_other, refuse_store, refuse_store_words, refuse_targets};
 use crate::progress::Display;
 use crate::stream::Stream;
 use crate::supervisor::termination_signals;
@@ -28,6 +28,8 @@ pub(crate) struct Setup {
     pub(crate) store: Store,
     source: Box<dyn Source>,
     interrupted: Arc<AtomicBool>,
+    /// Set if the store refuses results; `None`: a step of `accept`, which gets them from the output.
+    incomplete: Option<Arc<AtomicBool>>,
     takes_signals: bool,
     /// Requested live output, and whether notes about it are suppressed.
     streaming: (LiveOutput, bool),
@@ -52,6 +54,7 @@ impl Setup {
             store: context.store()?,
             source,
             interrupted,
+            incomplete: (!context.is_step).then(|| Arc::clone(&context.incomplete)),
             takes_signals: false,
             streaming: (LiveOutput::default(), true),
             stream: None,
@@ -73,7 +76,7 @@ impl Setup {
     /// Two outputs need standard output.
     pub(crate) fn streaming(mut self, context: &Context, asked: &LiveOutput) -> Result<Self> {
         asked.refuse_beside(context.json, "--json")?;
-        asked.stream.as_deref().map_or(Ok(()), |path| refuse_store(context, path))?;
+        asked.stream_file().map_or(Ok(()), |path| refuse_other(context, path, Content::Stream))?;
         self.streaming = (asked.clone(), context.quiet);
         Ok(self)
     }
@@ -109,6 +112,9 @@ impl Setup {
         }
         if self.stream.is_none() {
             let (asked, quiet) = &self.streaming;
+            if let Some(output) = asked.stream_file() {
+                refuse_targets(output, targets.iter().map(Target::path).chain(work.files()))?;
+            }
             self.stream = Stream::open(asked, *quiet)?;
         }
         let newest = self.newest();
@@ -136,14 +142,22 @@ impl Setup {
                 // are none.
                 let own = self.newest().filter(|id| Some(id) != newest.as_ref());
                 if let Some(id) = own.filter(|_| self.store.aside().is_some()) {
-                    unstored::save(&self.store, &self.store.load(&id)?, &self.claims)?;
+                    self.keep(&self.store.load(&id)?)?;
                 }
                 return Err(error.into());
             }
         };
         let record = self.store.load(&run_id)?;
-        unstored::save(&self.store, &record, &self.claims)?;
+        self.keep(&record)?;
         Ok(record)
+    }
+
+    /// Writes results beside the store if it refused them.
+    fn keep(&self, record: &RunRecord) -> Result<()> {
+        if let (Some(_), Some(incomplete)) = (self.store.aside(), &self.incomplete) {
+            incomplete.store(true, Ordering::Relaxed);
+        }
+        unstored::save(&self.store, record, &self.claims)
     }
 
     /// Returns the ID of the newest run, if there is one.

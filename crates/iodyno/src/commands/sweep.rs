@@ -24,6 +24,8 @@ use crate::{bench_fio, terminal};
 
 /// Preset that is a command of its own.
 const CHECK: &str = "check";
+/// Largest `--scale`: an hour becomes years, and a day still fits into u64 nanoseconds.
+const MAX_SCALE: f64 = 100_000.0;
 
 pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     if arguments.list {
@@ -65,6 +67,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     {
         bail_usage!("no directory {}", folder.display());
     }
+    context.claims(&run_options.load_options.sheets)?;
     // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
         terminal::print(&(outline + &point_list(&points)))?;
@@ -146,7 +149,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     context.refuse_captured("cannot be measured")?;
     let run_options = &arguments.run_options;
     if run_options
-        .generator
+        .generator()
         .map(RunGenerator::made_by)
         .is_some_and(|asked| asked != study.generator)
     {
@@ -269,8 +272,8 @@ fn moved_target<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str
 fn study(arguments: &Sweep) -> Result<Study> {
     let mut study = plan(arguments.plan.as_deref())?;
     if let Some(factor) = arguments.scale {
-        if !(factor > 0.0 && factor.is_finite()) {
-            bail_usage!("--scale: expected a number above 0");
+        if !(factor > 0.0 && factor <= MAX_SCALE) {
+            bail_usage!("--scale: expected a number above 0, at most {MAX_SCALE}");
         }
         study.scale(factor);
     }
@@ -307,7 +310,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     study.targets_together |= arguments.together;
     study.generator =
-        arguments.run_options.generator.map(RunGenerator::made_by).unwrap_or(study.generator);
+        arguments.run_options.generator().map(RunGenerator::made_by).unwrap_or(study.generator);
     study.preparation = Preparation::asked(study.preparation, arguments.purge.map(Purge::method));
     if let Some(state) = arguments.write_cache {
         study.settings.write_cache = match state {
@@ -334,6 +337,12 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     for target in &mut study.targets {
         if let Some(path) = path_of_device(target) {
+            let is_other = |real: PathBuf| real != Path::new(&path);
+            if Path::new(target).canonicalize().is_ok_and(is_other) {
+                bail_usage!(
+                    "--target {target}: both a device and a file here: name {path} or ./{target}"
+                );
+            }
             *target = path;
         } else if target.starts_with("nvme") && !Path::new(target).exists() {
             bail_usage!(
@@ -357,9 +366,8 @@ fn study(arguments: &Sweep) -> Result<Study> {
 /// Path of a device named as in `check` (`nvme0n1`), unless a file of that name is here.
 fn path_of_device(word: &str) -> Option<String> {
     let path = format!("/dev/{word}");
-    let is_name = !word.contains('/') && !Path::new(word).exists();
     let is_device = || std::fs::metadata(&path).is_ok_and(|of| of.file_type().is_block_device());
-    (is_name && is_device()).then_some(path)
+    (!word.contains('/') && is_device()).then_some(path)
 }
 
 /// Directory used as target by points that do not make their own files.

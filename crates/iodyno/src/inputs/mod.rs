@@ -19,6 +19,7 @@ use iodyno_model::{
 use iodyno_report::document::read::read_runs;
 use iodyno_store::{Store, StoreError};
 
+use crate::commands::traced;
 use crate::context::{Context, Usage, bail_usage};
 use crate::terminal;
 
@@ -277,8 +278,13 @@ fn read_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
             Ok(vec![capture_run(host, file)])
         }
         Kind::Fio => {
-            let imported =
-                iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
+            let read = iodyno_fio::read::path(file);
+            let is_nothing = read.as_ref().map_or(true, |of| of.measurements.is_empty());
+            if is_nothing && matches!(traced::open(file), Ok(Some(_))) {
+                let show = own_command(&format!("show {}", shell_word(&name)));
+                bail_usage!("{name} is a trace: {show} prints its summary");
+            }
+            let imported = read.map_err(|error| Usage(format!("{name}: {error}")))?;
             Ok(or_figures(imported, &name, || read_text(file, MAX_FIGURES_BYTES).ok()))
         }
     }

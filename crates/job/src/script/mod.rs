@@ -38,6 +38,14 @@ pub struct Script {
     pub readonly: bool,
 }
 
+impl Script {
+    /// Files that its jobs name, by path.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let jobs = self.phases.iter().flat_map(|phase| &phase.jobs);
+        jobs.flat_map(|of| of.job.files.paths.iter().map(String::as_str))
+    }
+}
+
 /// Jobs that run at the same time, between two stonewalls. A job's `startdelay` and `wait_for`
 /// apply within it.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -8,6 +8,7 @@ mod profile;
 mod step;
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ use crate::commands::present::{JudgeOptions, print};
 use crate::commands::setup::end_on_signals;
 use crate::commands::{judged, rejudge};
 use crate::context::{Context, Usage, bail_usage, write};
-use crate::output::refuse_unwritable;
+use crate::output::{Content, refuse_other, refuse_targets};
 use crate::push::{DestinationRef, Outbox, Upload};
 use crate::terminal;
 
@@ -35,8 +36,8 @@ use profile::{Placeholders, Profile};
 const RESERVE: (u32, Duration) = (4, Duration::from_secs(60));
 /// Interval between checks for an interrupt.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Delay behind --start-at that is noted, ns.
-const NOTED_LATE_NS: i64 = 1_000_000_000;
+/// Distance from --start-at that is noted, ns.
+const NOTED_NS: i64 = 1_000_000_000;
 /// Time before --start-at from which the wait polls, so that it ends precisely.
 const POLL_BEFORE_START: Duration = Duration::from_millis(2);
 
@@ -55,11 +56,13 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     end_on_signals(&context.interrupted)?;
     if let Some(at_ns) = arguments.start_at {
         let late_ns = iodyno_campaign::now_ns().saturating_sub(at_ns);
-        if late_ns > NOTED_LATE_NS && !context.quiet {
-            let late = format_duration_ns(late_ns as f64);
+        let far = format_duration_ns(late_ns.unsigned_abs() as f64);
+        if late_ns > NOTED_NS && !context.quiet {
             terminal::note(&format!(
-                "--start-at was {late} ago: this node starts now, other nodes may have begun"
+                "--start-at was {far} ago: this node starts now, other nodes may have begun"
             ));
+        } else if late_ns < -NOTED_NS && !context.quiet {
+            terminal::note(&format!("This node starts at {}, in {far}.", rfc3339(at_ns)));
         }
         wait_for(context, at_ns);
     }
@@ -139,7 +142,9 @@ fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()
     if context.is_captured() && profile.steps.iter().any(|step| step.run[0] != "check") {
         bail_usage!("{name}: a captured machine cannot be measured");
     }
-    arguments.output.as_deref().map_or(Ok(()), |path| refuse_unwritable(context, path))
+    let Some(path) = &arguments.output else { return Ok(()) };
+    refuse_other(context, path, Content::Document)?;
+    refuse_targets(path, arguments.targets.iter().map(Path::new))
 }
 
 /// Waits for a time that many nodes agreed on.

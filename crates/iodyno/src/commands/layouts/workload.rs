@@ -49,7 +49,7 @@ impl Workload {
             );
         }
         arguments.stopping.apply(&mut study);
-        let asked = arguments.run_options.generator.map(RunGenerator::made_by);
+        let asked = arguments.run_options.generator().map(RunGenerator::made_by);
         study.generator = asked.unwrap_or(study.generator);
         // The fill has to come first, so the order cannot be random.
         if study.order == Order::Random {

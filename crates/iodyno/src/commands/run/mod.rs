@@ -36,7 +36,7 @@ use crate::arguments::{LiveView, Run, RunGenerator};
 use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
 use crate::context::{Context, MAX_TEXT_BYTES, Usage, bail_usage};
-use crate::output::refuse_unwritable;
+use crate::output::{Content, refuse_other, refuse_targets, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -97,8 +97,13 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if invocation.parse_only {
         return Ok(0);
     }
-    if let Some(path) = &invocation.output {
-        refuse_unwritable(context, Path::new(path))?;
+    if let Some(path) = invocation.output.as_deref().map(Path::new) {
+        match face {
+            // fio overwrites any file.
+            Face::Fio => refuse_unwritable(context, path)?,
+            Face::Iodyno => refuse_other(context, path, Content::Summary)?,
+        }
+        refuse_targets(path, script.files().map(Path::new))?;
     }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
     let streaming = &arguments.run_options.load_options.streaming;
@@ -136,7 +141,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let mut watcher = RunWatcher {
         display: Display::with(context, None, live),
         // fio writes its own logs.
-        logs: (arguments.run_options.generator != Some(RunGenerator::Fio)).then_some(logs),
+        logs: (arguments.run_options.generator() != Some(RunGenerator::Fio)).then_some(logs),
         status: Status::new(invocation, generator.source())?,
         eta: match face {
             Face::Fio => EtaLine::new(&script, invocation, &output.formats),
@@ -226,7 +231,7 @@ fn script(
     sections: &[Section],
 ) -> Result<Script> {
     let how = CompileOptions {
-        for_fio: arguments.run_options.generator == Some(RunGenerator::Fio),
+        for_fio: arguments.run_options.generator() == Some(RunGenerator::Fio),
         exec: face.commands(arguments.exec_permission.allow_exec) != CommandPolicy::Refused,
         readonly: line.invocation.readonly,
         ..CompileOptions::default()
@@ -274,7 +279,7 @@ fn generator(
     entropy: u64,
     sections: &[Section],
 ) -> Result<Box<dyn LoadGenerator>> {
-    Ok(match arguments.run_options.generator {
+    Ok(match arguments.run_options.generator() {
         None | Some(RunGenerator::Native) => {
             let native = NativeGenerator::new().with_commands(commands).with_entropy(entropy);
             Box::new(native.with_states(states.into()))
