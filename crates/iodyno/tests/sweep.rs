@@ -449,3 +449,17 @@ fn a_copy_of_the_plan_of_check_is_a_plan() {
     let told = text(&resumed.stderr);
     assert!(!resumed.status.success() && told.contains("can be resumed"), "{told}");
 }
+
+#[test]
+fn a_dry_run_refuses_what_the_run_would() {
+    let world = World::new();
+    let sweep = ["sweep", "--dry-run", "--target", "new", "--grid", "rw=read", "--set", "size=1m"];
+    status(&world.run(&sweep), 0);
+    for (option, says) in [
+        ("--volume=nan", "--volume"),
+        ("--max-time=0", "expected a time above 0"),
+        ("--scale=99999999999999999999", "--scale: expected a number above 0"),
+    ] {
+        world.refused(&[&sweep[..], &[option]].concat(), &[says]);
+    }
+}
