@@ -15,7 +15,7 @@ use iodyno_target::Target;
 use crate::arguments::{DataSheets, LiveOutput, LoadOptions};
 use crate::commands::unstored;
 use crate::context::Context;
-use crate::output::{Content, refuse_other, refuse_store, refuse_store_words, refuse_targets};
+use crate::output::{Content, refuse_other, refuse_store_words, refuse_targets};
 use crate::progress::Display;
 use crate::stream::Stream;
 use crate::supervisor::termination_signals;

@@ -36,7 +36,7 @@ use crate::arguments::{LiveView, Run, RunGenerator};
 use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
 use crate::context::{Context, MAX_TEXT_BYTES, Usage, bail_usage};
-use crate::output::{Content, refuse_other, refuse_targets, refuse_unwritable};
+use crate::output::{Content, refuse_other, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -103,7 +103,6 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
             Face::Fio => refuse_unwritable(context, path)?,
             Face::Iodyno => refuse_other(context, path, Content::Summary)?,
         }
-        refuse_targets(path, script.files().map(Path::new))?;
     }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
     let streaming = &arguments.run_options.load_options.streaming;
