@@ -53,7 +53,8 @@ pub fn carry_out(
         scope: options.scope,
         targets: targets.iter().map(Target::name).map(str::to_owned).collect(),
         skipped: options.unusable.clone(),
-        ..Run::new(iodyno_store::new_id(), now_ns())
+        layout: work.layout.as_ref().map(|plan| plan.layout.to_string()),
+        ..Run::new(options.id.clone(), now_ns())
     };
     let mut run = match &options.resumed {
         Some(resumed) => {

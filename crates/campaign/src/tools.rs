@@ -14,6 +14,8 @@ use crate::watch::{Event, Watcher};
 /// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Id of the run, if it is a new one.
+    pub id: String,
     /// Name of the run.
     pub name: String,
     /// Command as typed, for the record.
@@ -48,6 +50,7 @@ impl Options {
     /// Options for jobs and studies, which set their own durations.
     pub fn of_jobs(name: &str, permission: Permission) -> Self {
         Self {
+            id: iodyno_store::new_id(),
             name: name.to_owned(),
             command: command_words().collect::<Vec<_>>().join(" "),
             budget_ns: u64::MAX,

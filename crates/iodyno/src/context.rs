@@ -65,10 +65,14 @@ impl Context {
         let volatile_path = iodyno_store::volatile_path();
         // `accept` names the store to its steps.
         let is_usual = |path: &&PathBuf| **path == default || Some(*path) == volatile_path.as_ref();
-        let store = global.store.as_ref().filter(|path| !is_usual(path));
         let by_sudo =
             rustix::process::geteuid().is_root() && std::env::var_os("SUDO_UID").is_some();
-        iodyno_model::set_called(by_sudo, store.map(PathBuf::as_path));
+        let store = match iodyno_store::path_in_environment() {
+            // sudo passes on no variables.
+            Some(path) if by_sudo => Some(global.store.clone().unwrap_or(path)),
+            _ => global.store.clone().filter(|path| !is_usual(&path)),
+        };
+        iodyno_model::set_called(by_sudo, store.as_deref());
         Self {
             json: global.json,
             quiet: global.quiet,

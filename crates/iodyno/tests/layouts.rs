@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{Loop, World, json, status, text, tool, validate};
+use crate::common::{Loop, World, json, says, status, text, tool, validate};
 
 /// Two short points, one of which writes.
 const PLAN: &str = r#"
@@ -169,6 +169,10 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     assert!(files.iter().all(|line| line.ends_with(".img: taken down")), "{said}");
     assert!(!at.exists(), "{}", at.display());
     assert_eq!(left_behind(&world), Vec::<String>::new());
+    // Where it was measured there may be another file system now.
+    assert!(!text(&world.run(&["show", "last"]).stdout).contains("Next: "));
+    says(&world.run(&["resume"]), 2, "nothing to resume");
+    says(&world.run(&["resume", "last"]), 2, "its layout `ext4` was taken down");
     // A second clean-up is harmless.
     assert_eq!(text(&world.run(&["clean-up"]).stdout), "No leftovers found.\n");
 }

@@ -13,6 +13,8 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("data", &["the command comes first: iodyno check data"]),
     ("jobs.fio", &["the command comes first: iodyno run jobs.fio"]),
     ("plan.toml", &["the command comes first: iodyno sweep plan.toml"]),
+    ("bench.ini", &["the command comes first: iodyno sweep bench.ini"]),
+    ("lab.json.gz", &["the command comes first: iodyno show lab.json.gz"]),
     ("run plan.toml", &["plan.toml is a plan: iodyno sweep plan.toml"]),
     ("run snia-iops", &["snia-iops is a plan: iodyno sweep snia-iops"]),
     ("runs list", &["without it, iodyno runs lists all"]),
@@ -29,6 +31,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("check --filename=@", &["name the target alone: ", "data"]),
     ("explain --filename=@ --rw=randread", &["name the target alone: ", "data"]),
     ("explain @ --rw randread", &["tip: rw=randread"]),
+    ("explain --group_reporting @", &["tip: group_reporting=1"]),
     ("sweep --filename=@ --rw=read", &["name targets with --target ", "data"]),
     ("sweep --target @ --rw=read", &["--set rw=read"]),
     ("sweep --target @ --iodepth=1,2", &["--grid iodepth=1,2"]),
@@ -94,6 +97,8 @@ fn mistakes_are_answered_in_three_lines() {
     std::fs::write(&data, vec![1; 1 << 20]).unwrap();
     std::fs::write(here.join("jobs.fio"), "[a]\nrw=read\n").unwrap();
     std::fs::write(here.join("plan.toml"), include_str!("../../../plans/check.toml")).unwrap();
+    std::fs::write(here.join("bench.ini"), "[benchfio]\ntarget = x\n").unwrap();
+    std::fs::write(here.join("lab.json.gz"), "").unwrap();
     std::os::unix::fs::symlink("/nowhere/at/all", here.join("dangling")).unwrap();
     // The store has one run.
     let first = ["--name=first", "--rw=read", "--filename=data"];
@@ -107,6 +112,9 @@ fn mistakes_are_answered_in_three_lines() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Here a file is no target.
+    let plot = text(&world.run(&["plot", "last", "--filename=picture.png"]).stderr);
+    assert!(!plot.contains("name the target"), "{plot}");
 }
 
 #[test]

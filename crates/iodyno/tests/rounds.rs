@@ -185,6 +185,30 @@ fn a_killed_run_goes_on_in_its_round() {
 }
 
 #[test]
+fn a_stored_run_has_the_range_of_the_running_one() {
+    let world = World::new();
+    let plan = "format = \"iodyno.plan/1\"\nname = \"mine\"\norder = \"written\"\nrepeat = 1\n\
+         [rounds]\nmost = 12\nwindow = 11\nwritten_times = 4\n\
+         track = [{ point = \"w\", metric = \"iops\" }]\n\
+         [job]\nsize = \"1m\"\nnumjobs = 2\noffset_increment = \"1m\"\nbs = \"64k\"\nrate = \"4m\"\n\
+         [[step]]\nname = \"w\"\nuntil = \"done\"\njob = { rw = \"write\" }\n";
+    std::fs::write(world.path("clones.toml"), plan).unwrap();
+    std::fs::write(world.path("there"), vec![7; 2 << 20]).unwrap();
+    let permission = ["--allow-write", "there"];
+    let mut command = world.command();
+    command.args(["sweep", "clones.toml", "--target", "there", "--name", "killed"]);
+    let mut child = command.args(permission).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.map(Result::unwrap).any(|line| line.starts_with("round 2 ")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    status(&world.run(&[&["resume", "killed"], &permission[..]].concat()), 0);
+    let found = document(&world, "killed");
+    assert_eq!(found["rounds"][0]["written_times"], 4.0, "{}", found["rounds"]);
+    assert_eq!(measured(&found).iter().filter_map(|(_, round)| *round).max(), Some(4));
+}
+
+#[test]
 fn what_rounds_cannot_have_is_refused() {
     let world = World::new();
     let preset = ["sweep", "snia-throughput", "--target", "data"];

@@ -28,11 +28,17 @@ fn suggested_commands_name_the_store_and_sudo() {
         assert!(text(&output.stdout).contains(&command), "{}", text(&output.stdout));
     }
     says(&run(&["--store", store, "show", "nope"]), 2, &format!("{sudo}iodyno runs --store"));
-    // The usual store needs no name.
-    let output =
-        run(&[&["--store", world.path("store.sqlite").to_str().unwrap()], &job[2..]].concat());
-    let said = text(&output.stdout);
-    assert!(said.contains(&format!("Details: {sudo}iodyno show -v last ")), "{said}");
+    // The usual store needs no name, but sudo does not pass on the variable that names it.
+    let usual = world.path("store.sqlite").display().to_string();
+    let job = [&["--store", &usual], &job[2..]].concat();
+    let said = text(&world.command().args(&job).env("COLUMNS", "200").output().unwrap().stdout);
+    assert!(said.contains("Details: iodyno show -v last "), "{said}");
+    for words in [&job[..], &job[2..]] {
+        let said = text(&run(words).stdout);
+        let named = if sudo.is_empty() { String::new() } else { format!("--store {usual}") };
+        let details = format!("Details: {sudo}iodyno show -v last {named}");
+        assert!(said.contains(&details), "{said}");
+    }
 }
 
 #[test]

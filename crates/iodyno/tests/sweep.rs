@@ -188,10 +188,12 @@ fn existing_targets_are_only_read() {
     let output = world.run(&GRID);
     says(&output, 0, "3 that write are skipped");
     let shown = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains(", 3 that write not measured"), "{shown}");
+    assert!(shown.contains(", 3 writing points not measured"), "{shown}");
     let document = json(&world.run(&["show", "last", "--json"]).stdout);
     let skipped = &document["skipped"][0];
     assert_eq!((&skipped["target"], &skipped["reason"]["points"]), (&"data".into(), &3.into()));
+    let next = format!("iodyno resume {} --allow-write data", document["id"].as_str().unwrap());
+    assert!(shown.contains("SKIP data: 3 points") && shown.contains(&next), "{shown}");
     // It is not one that was stopped.
     says(&world.run(&["resume"]), 2, "nothing to resume");
     assert!(measured(&world, "last").iter().all(|(name, _)| name.contains("randread")));
@@ -221,6 +223,10 @@ fn a_run_that_was_permitted_to_write_is_not_done_without() {
     let shown = text(&output.stdout);
     assert!(shown.starts_with("STOPPED  3 points"), "{shown}");
     assert!(shown.contains("Next: iodyno resume killed --allow-write data\n"), "{shown}");
+    // Elsewhere there is no such run.
+    write(&world, "copy.json", &text(&world.run(&["runs", "export", "killed"]).stdout));
+    let copy = text(&world.run(&["show", "copy.json"]).stdout);
+    assert!(copy.starts_with("STOPPED  3 points") && !copy.contains("Next: "), "{copy}");
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
     // The same once only they are left.
     status(&world.run(&["resume"]), 3);

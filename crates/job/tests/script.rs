@@ -284,10 +284,12 @@ fn fio_gets_what_only_fio_does() {
     let ScriptErrors(errors) =
         refused(text, &CompileOptions { for_fio: true, ..CompileOptions::default() });
     assert!(matches!(errors[..], [ScriptError::Command { option: "exec_prerun", .. }]));
-    for never in ["bs=x", "ioengine=libpmem", "profile=act"] {
+    for never in ["bs=x", "ioengine=libpmem", "profile=act", "ioengine=sg\nrw=write"] {
         let ScriptErrors(errors) = refused(&format!("[a]\n{never}\n"), &how);
         assert_eq!(errors.len(), 1, "{never}");
     }
+    let ScriptErrors(errors) = refused("[a]\nioengine=sg\nrw=write\n", &CompileOptions::default());
+    assert!(!errors[0].to_string().contains("--generator"), "{}", errors[0]);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use iodyno_model::{Direction, EndReason, Host, Measurement, Metric, Rounds, RunRecord, Tracked};
 use iodyno_stats::{PtsLimits, PtsWindow};
 
+use crate::reach::reach_bytes;
+
 /// Progress of the rounds on one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Convergence {
@@ -152,7 +154,7 @@ fn written_times<'m>(
         written.resize(written.len().max(round + 1), 0);
         let bytes = of.result(Direction::Write).and_then(|of| of.whole_bytes.or(of.bytes));
         written[round] = written[round].saturating_add(bytes.unwrap_or(0));
-        range = range.or_else(|| range_bytes(host, of));
+        range = range.or_else(|| reach_bytes(host, of));
     }
     let Some(range) = range.filter(|bytes| *bytes > 0) else { return Vec::new() };
     let mut sum: u64 = 0;
@@ -161,34 +163,6 @@ fn written_times<'m>(
         sum as f64 / range as f64
     });
     times.collect()
-}
-
-/// Size of the tested range, bytes, over all clones of the job; `None`: not known.
-fn range_bytes(host: Option<&Host>, of: &Measurement) -> Option<u64> {
-    if of.workload.size.is_some() {
-        return of.workload.size;
-    }
-    let whole = || {
-        let [target] = of.targets.as_slice() else { return None };
-        Some(host?.block(target)?.size.get()?.0)
-    };
-    // Bytes, or percent of the device; 0 by default.
-    let amount = |name: &str| match of.workload.options.get(name) {
-        None => Some(0),
-        Some(text) => match text.strip_suffix('%') {
-            Some(percent) => Some((whole()? as f64 * percent.parse::<f64>().ok()? / 100.0) as u64),
-            None => text.parse().ok(),
-        },
-    };
-    let start = amount("offset")?;
-    let room = whole().map(|whole| whole.saturating_sub(start));
-    let size = amount("size").map(|size| Some(size).filter(|size| *size > 0))?;
-    let one = size.into_iter().chain(room).min()?;
-    // Ranges of clones may overlap.
-    let clones = u64::from(of.workload.numjobs.unwrap_or(1).max(1));
-    let step = amount("offset_increment")?.min(one);
-    let all = one.saturating_add(step.saturating_mul(clones - 1));
-    Some(room.map_or(all, |room| all.min(room)))
 }
 
 /// Returns true if it neither was interrupted nor failed.
@@ -324,30 +298,6 @@ mod tests {
             let found = Convergence::of(&twice, None, all.iter());
             assert_eq!((found.full_in, found.written_times), (None, vec![]));
         }
-    }
-
-    #[test]
-    fn the_tested_range_is_a_part_of_the_device() {
-        let host = Bench::new(1).measured().record().snapshots.remove(0);
-        let mut of = measured("a", &[100.0]).remove(0);
-        of.workload.numjobs = Some(4);
-        let device = host.block(&of.targets[0]).unwrap().size.get().unwrap().0;
-        for (options, range) in [
-            (&[][..], device),
-            (&[("size", "50%")], device / 2),
-            (&[("size", "4096")], 4096),
-            (&[("offset", "4096")], device - 4096),
-            (&[("offset", "75%"), ("size", "50%")], device - device * 3 / 4),
-            (&[("size", "4096"), ("offset_increment", "1024")], 4096 + 3 * 1024),
-            (&[("size", "4096"), ("offset_increment", "1048576")], 4 * 4096),
-        ] {
-            let owned = |(name, value): &(&str, &str)| ((*name).into(), (*value).into());
-            of.workload.options = options.iter().map(owned).collect();
-            assert_eq!(range_bytes(Some(&host), &of), Some(range), "{options:?}");
-        }
-        // Measurements of files have it.
-        of.workload.size = Some(77);
-        assert_eq!(range_bytes(None, &of), Some(77));
     }
 
     proptest! {

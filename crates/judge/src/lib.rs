@@ -42,6 +42,7 @@ mod pace;
 mod place;
 mod question;
 mod question_scope;
+mod reach;
 mod rule_context;
 mod rules;
 mod saturation;

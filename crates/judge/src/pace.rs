@@ -56,7 +56,10 @@ pub(crate) fn missed(of: &Measurement, result: &DirectionResult) -> Option<(Metr
     [Metric::Iops, Metric::Bandwidth].into_iter().find_map(|metric| {
         let asked = asked_rate(of, metric, result.direction)?;
         let size = match metric {
-            Metric::Bandwidth => of.workload.bs? as f64,
+            Metric::Bandwidth => match of.workload.bs {
+                Some(bs) => bs as f64,
+                None => result.bytes? as f64 / result.ios.filter(|ios| *ios > 0)? as f64,
+            },
             _ => 1.0,
         };
         // Two standard deviations of a Poisson count, and the I/O in which the time ended.

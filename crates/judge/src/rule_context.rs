@@ -127,20 +127,3 @@ impl<'a> RuleContext<'a> {
         names
     }
 }
-
-/// Size of the range that offsets were taken from, bytes, each target once.
-pub(crate) fn reach_bytes(context: &RuleContext<'_>, of: &Measurement) -> Option<u64> {
-    if !of.conditions.ranges.is_empty() {
-        let lengths = of.conditions.ranges.iter().map(|(_, length)| *length);
-        return Some(lengths.fold(0, u64::saturating_add));
-    }
-    let size = || of.workload.options.get("size")?.parse().ok();
-    let devices = || {
-        let targets = || of.targets.iter().map(|target| context.place(of, target));
-        let whole = targets().all(|place| place.whole) && !of.targets.is_empty();
-        let all = bottom_devices(context.host()?, of);
-        let sizes = all.iter().map(|device| Some(device.size.get()?.0));
-        sizes.sum::<Option<u64>>().filter(|_| whole)
-    };
-    of.workload.size.or_else(size).or_else(devices)
-}

@@ -53,6 +53,10 @@ pub struct Conditions {
     #[serde(with = "Named::<Range>")]
     #[schemars(with = "Vec<Range>")]
     pub ranges: Vec<(u64, u64)>,
+    /// Size of the range that the options allow, over all clones and targets, shared bytes once;
+    /// absent: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range_bytes: Option<u64>,
     /// Share of blocks ever written, for each target.
     pub written: Vec<WrittenShare>,
     /// Order in which the blocks were written; null: not known.

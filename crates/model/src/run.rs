@@ -71,11 +71,6 @@ impl RunKind {
         matches!(self, Self::Check | Self::Capture)
     }
 
-    /// True if such a run can be resumed: its points are known individually.
-    pub const fn is_resumable(self) -> bool {
-        matches!(self, Self::Sweep | Self::Prepare)
-    }
-
     /// Kind and rounds of a run stored by an earlier version, which kept only the name and the text
     /// of the plan.
     pub fn from_earlier_version(plan_name: &str, plan: &str) -> (Self, Option<RoundsPlan>) {
@@ -165,6 +160,9 @@ pub struct Run {
     /// That process, if this one can see it; not stored.
     #[serde(skip)]
     pub pid: Option<u32>,
+    /// True if it was read from a document, so that the store may not have it; not stored.
+    #[serde(skip)]
+    pub is_copy: bool,
     /// Start, ns since 1970 UTC.
     pub started_ns: i64,
     /// End, ns since 1970 UTC.
@@ -190,6 +188,9 @@ pub struct Run {
     pub targets: Vec<String>,
     /// Requested but skipped targets, steps or points, with reasons.
     pub skipped: Vec<Skipped>,
+    /// Layout that it was measured on, built for it and taken down after it; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
     /// Permissions to write that it was given.
     #[serde(default, skip_serializing_if = "Permitted::is_empty")]
     pub permitted: Permitted,
@@ -233,6 +234,13 @@ impl Run {
         points.sum()
     }
 
+    /// True if `iodyno resume` can continue it once it has stopped: its points are known
+    /// individually, the store has it, and its targets outlive it.
+    pub fn is_resumable(&self) -> bool {
+        let has_points = matches!(self.kind, RunKind::Sweep | RunKind::Prepare);
+        has_points && self.layout.is_none() && !self.is_copy
+    }
+
     /// Command that continues it, by this name, with the permissions that it had.
     pub fn resume_command(&self, run: &str) -> String {
         let Permitted { allow_write, discard_data, assume_unused } = &self.permitted;
@@ -263,6 +271,7 @@ impl Run {
             state: RunState::Running,
             is_alive: false,
             pid: None,
+            is_copy: false,
             started_ns,
             ended_ns: None,
             writer: env!("CARGO_PKG_VERSION").into(),
@@ -274,6 +283,7 @@ impl Run {
             scope: Scope::default(),
             targets: Vec::new(),
             skipped: Vec::new(),
+            layout: None,
             permitted: Permitted::default(),
             resumed_at: Vec::new(),
             accepted: None,

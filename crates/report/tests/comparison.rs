@@ -9,7 +9,7 @@ use iodyno_model::{EndReason, Estimate, Fact, RunRecord, WrittenState};
 use iodyno_report::Compared;
 use iodyno_report::document::{compare_document, schemas};
 use iodyno_report::export::{FORMATS, Results};
-use iodyno_report::text::{Style, comparison_text, row_title};
+use iodyno_report::text::{Style, comparison_screen, comparison_text, row_title};
 
 /// Order of the runs in time: interleaved.
 const TURNS: [&str; 6] = ["b1", "a1", "b2", "a2", "b3", "a3"];
@@ -231,4 +231,19 @@ fn a_workload_that_the_candidate_lacks_is_named_beside_the_verdict() {
     for text in [&screen, &export("markdown")] {
         assert!(text.contains("9 I/Os failed"), "{text}");
     }
+}
+
+#[test]
+fn without_valid_results_it_says_so_and_why() {
+    let failed = ["A1", "B1"].map(|id| {
+        let mut record = run(id, 1.0);
+        for of in &mut record.measurements {
+            of.end = EndReason::Failed("EIO".into());
+        }
+        record
+    });
+    let sides = compared(&[("A", vec![&failed[0]]), ("B", vec![&failed[1]])]);
+    let text = comparison_screen(&sides, &[], 0, &style(100));
+    let first = "UNJUDGED  no workload has valid results on two sides\n";
+    assert!(text.starts_with(first) && text.contains("\n* A: INVALID, it failed: EIO"), "{text}");
 }

@@ -22,6 +22,6 @@ pub use error::{StoreError, Worker};
 pub use host_identity::host_ids;
 pub use journal::{JournalEntry, Pending, Reset, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
-pub use open::{Store, default_path, has_only_roots, volatile_path};
+pub use open::{Store, default_path, has_only_roots, path_in_environment, volatile_path};
 pub use runs::{Bodies, new_id};
 pub use store_file::is_part_of;

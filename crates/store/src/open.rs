@@ -44,7 +44,7 @@ const ROOTS: &str = "/var/lib";
 /// Directory Specification 0.8). Without HOME the user's home is that of passwd(5); the path is
 /// empty, which is refused, for a user without a home.
 pub fn default_path() -> PathBuf {
-    if let Some(path) = variable("IODYNO_STORE") {
+    if let Some(path) = path_in_environment() {
         return path;
     }
     let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
@@ -59,9 +59,15 @@ pub fn default_path() -> PathBuf {
     base.join("iodyno/store.sqlite")
 }
 
+/// Path that the user gave as IODYNO_STORE.
+pub fn path_in_environment() -> Option<PathBuf> {
+    variable("IODYNO_STORE")
+}
+
 /// True if `path` is a user's default store, and root has one.
 pub fn has_only_roots(path: &Path) -> bool {
-    !is_root() && path == default_path() && Path::new(ROOTS).join("iodyno").exists()
+    let is_named = path_in_environment().is_some();
+    !is_root() && !is_named && path == default_path() && Path::new(ROOTS).join("iodyno").exists()
 }
 
 /// Path for results until the next boot, if [`default_path`] is on a read-only file system, as in a
@@ -69,7 +75,7 @@ pub fn has_only_roots(path: &Path) -> bool {
 pub fn volatile_path() -> Option<PathBuf> {
     let base = if is_root() { Some("/run".into()) } else { variable("XDG_RUNTIME_DIR") };
     let other = base?.join("iodyno/store.sqlite");
-    let is_named = variable("IODYNO_STORE").is_some();
+    let is_named = path_in_environment().is_some();
     (!is_named && is_read_only(&default_path()) && !is_read_only(&other)).then_some(other)
 }
 

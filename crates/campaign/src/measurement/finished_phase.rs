@@ -16,7 +16,7 @@ use super::series::Cut;
 use crate::other_io::{Issued, OtherIo, other_io};
 use crate::phase::{End, Measured, Phase};
 use crate::plan::Stop;
-use crate::targets::PreparedTarget;
+use crate::targets::{PreparedTarget, touched_ranges};
 
 pub(crate) struct FinishedPhase<'a> {
     pub(crate) phase: &'a Phase,
@@ -80,6 +80,7 @@ impl FinishedPhase<'_> {
         };
         measurement.workload.options = reported_options(job, is_fios);
         measurement.workload.size = self.file_bytes(members, is_fios);
+        measurement.conditions.range_bytes = self.range_bytes(members);
         if is_fios {
             let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
             let whole = (&mut measurement.account, members);
@@ -194,7 +195,29 @@ impl FinishedPhase<'_> {
         self.phase.measured_jobs().min(self.jobs.len())..self.jobs.len()
     }
 
-    /// Size of the part of their one file that jobs use, bytes; `None` for a size that their reported
+    /// Size of the ranges that jobs may touch, bytes, those that several touch once; `None` where
+    /// their options do not limit them.
+    fn range_bytes(&self, members: &[usize]) -> Option<u64> {
+        let mut all = Vec::new();
+        for job in members.iter().map(|n| &self.jobs[*n]) {
+            if job.job.replay.trace.is_some() || job.job.engine.ioengine.is_diskless() {
+                return None;
+            }
+            let ranges = touched_ranges(job)?.into_iter();
+            all.extend(ranges.map(|(file, range)| (file, range.offset, range.length)));
+        }
+        all.sort_unstable();
+        let (mut sum, mut counted) = (0_u64, ("", 0));
+        for (file, offset, length) in all {
+            let end = offset.saturating_add(length);
+            let from = if file == counted.0 { offset.max(counted.1) } else { offset };
+            sum = sum.saturating_add(end.saturating_sub(from));
+            counted = (file, end.max(from));
+        }
+        Some(sum).filter(|bytes| *bytes > 0)
+    }
+
+    /// Size of the part of their one file that the first of jobs uses, bytes; `None` for a size that their reported
     /// options have, and for a device, whose size is in the host's description.
     fn file_bytes(&self, members: &[usize], is_reported: bool) -> Option<u64> {
         let (first, others) = members.split_first()?;

@@ -1,7 +1,7 @@
 //! Finds out which blocks in the range read by a phase were ever written, from samples and from
 //! what this run and earlier preparations did.
 
-use iodyno_job::{Amount, Extent, Room, Stream};
+use iodyno_job::{Amount, Extent, Region, Room, Stream};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host, Origin, PreparationState, WrittenEvidence};
 use iodyno_target::ReadClearance;
@@ -89,17 +89,23 @@ fn contains(outer: Extent, inner: Extent) -> bool {
     outer.offset <= inner.offset && end(inner) <= end(outer)
 }
 
+/// Ranges that a job may touch, with the names of its files; `None` if it does not fit them.
+pub(crate) fn touched_ranges<'j>(job: &'j ClearedJob<'_>) -> Option<Vec<(&'j str, Extent)>> {
+    let rooms: Vec<Room> = job.files.iter().map(|file| room(file.read())).collect();
+    let stream = Stream::new(&job.job, &rooms, 0, 0).ok()?;
+    let range = |region: &Region| {
+        let file = job.files.get(usize::from(region.file))?;
+        Some((file.read().name(), Extent { offset: region.offset, length: region.length }))
+    };
+    stream.regions().iter().map(range).collect()
+}
+
 /// Range of `target` from the first to the last byte that `jobs` may touch.
 fn touched_range(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
     let mut all: Option<Extent> = None;
     for job in jobs {
-        let rooms: Vec<Room> = job.files.iter().map(|file| room(file.read())).collect();
-        let Ok(stream) = Stream::new(&job.job, &rooms, 0, 0) else { continue };
-        let is_of_target = |file: u16| {
-            job.files.get(usize::from(file)).is_some_and(|file| file.read().name() == target)
-        };
-        for region in stream.regions().iter().filter(|region| is_of_target(region.file)) {
-            let own = Extent { offset: region.offset, length: region.length };
+        let touched = touched_ranges(job).unwrap_or_default();
+        for (_, own) in touched.into_iter().filter(|(name, _)| *name == target) {
             let (from, to) = match all {
                 Some(all) => (all.offset.min(own.offset), end(all).max(end(own))),
                 None => (own.offset, end(own)),

@@ -26,7 +26,7 @@ use crate::error::CampaignError;
 use crate::phase::PhaseJob;
 use crate::tools::Tools;
 
-pub(crate) use block_history::BlockHistory;
+pub(crate) use block_history::{BlockHistory, touched_ranges};
 pub(crate) use cleared::ClearedTarget;
 use cleared::{clear, lay_out};
 pub(crate) use named::NamedTargets;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use iodyno_job::Kind;
 use iodyno_model::shell_word;
 use iodyno_target::command_words;
 
@@ -50,6 +51,10 @@ const WITH_TARGET: [&str; 2] = ["sweep", "replay"];
 /// Maximum length of a list of values that is shown beside a suggestion, characters.
 const LISTED: usize = 40;
 
+/// Commands whose first word is a target.
+const TARGET_FIRST: [&str; 7] =
+    ["accept", "check", "explain", "fit", "layouts", "prepare", "record"];
+
 /// Shortens `error`: no long list of values beside a suggestion, and the right order of words.
 pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
@@ -93,15 +98,21 @@ fn for_argument(word: &str) -> Option<String> {
     let name = word.split('=').next()?;
     let given = typed.by_ref().find(|one| one.split('=').next() == Some(name));
     let value = given.as_ref().and_then(|one| Some(one.split_once('=')?.1.to_owned()));
-    let value = value.or_else(|| typed.next().filter(|next| !next.starts_with('-')));
-    let value = value.unwrap_or_else(|| "VALUE".into());
-    let option = iodyno_job::find(name.strip_prefix("--")?)?.name;
+    let spec = iodyno_job::find(name.strip_prefix("--")?)?;
+    let option = spec.name;
+    let mut next = || typed.next().filter(|next| !next.starts_with('-'));
+    let value = value.unwrap_or_else(|| match spec.kind() {
+        Kind::Flag => "1".into(),
+        _ => next().unwrap_or_else(|| "VALUE".into()),
+    });
     let of_option = |before: &str| format!("{before}{}", shell_word(&format!("{option}={value}")));
     Some(match (command.as_str(), option) {
         ("sweep" | "replay", "filename") => {
             format!("name targets with --target {}", shell_word(&value))
         }
-        (_, "filename") => format!("name the target alone: {}", shell_word(&value)),
+        (command, "filename") if TARGET_FIRST.contains(&command) => {
+            format!("name the target alone: {}", shell_word(&value))
+        }
         ("check", "runtime") => format!("--time {}", shell_word(&value)),
         ("explain", _) => of_option(""),
         ("sweep", _) if value.contains(',') => of_option("--grid "),
@@ -142,10 +153,17 @@ fn meant(word: &str) -> Option<String> {
 fn command_for(path: &Path) -> &'static str {
     let has_section =
         |text: String| text.lines().any(|line| line.starts_with('[') && line.ends_with(']'));
-    match path.extension().and_then(|extension| extension.to_str()) {
+    let extension = |path: &Path| Some(path.extension()?.to_str()?.to_owned());
+    let plain = match extension(path).as_deref() {
+        Some("gz" | "xz" | "zst") => path.with_extension(""),
+        _ => path.to_owned(),
+    };
+    let is_bench_fio = |text: String| text.lines().any(|line| line.trim() == "[benchfio]");
+    match extension(&plain).as_deref() {
         _ if !path.is_file() => "check",
         Some("fio") => "run",
         Some("toml") => "sweep",
+        Some("ini") if read(path).is_ok_and(is_bench_fio) => "sweep",
         Some("json" | "html" | "iotrace") => "show",
         _ if read(path).is_ok_and(has_section) => "run",
         _ => "check",

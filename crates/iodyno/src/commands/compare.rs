@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
-use iodyno_model::{Measurement, RunRecord};
+use iodyno_model::{Measurement, RunRecord, own_command};
 use iodyno_report::Compared;
 use iodyno_report::export::Results;
 use iodyno_report::fleet::are_of_several_hosts;
@@ -87,8 +87,8 @@ fn spread_unknown(comparison: &Comparison) -> String {
         }
         None => format!(
             "the run-to-run spread is unknown. Give {REPETITIONS} repetitions or \
-             more of each side (iodyno compare A1,A2,A3 B1,B2,B3), or state it (--noise \
-             3%)"
+             more of each side ({}), or state it (--noise 3%)",
+            own_command("compare A1,A2,A3 B1,B2,B3")
         ),
     }
 }

@@ -10,7 +10,7 @@ use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::fit::{is_valid, setting_texts};
-use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord, shell_word};
+use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord, own_command, shell_word};
 use iodyno_native::NativeGenerator;
 use iodyno_target::resolve_all;
 
@@ -218,9 +218,9 @@ fn refuse_leftovers(script: &Script) -> Result<()> {
     let Some(folder) = there.and_then(Path::parent) else { return Ok(()) };
     let pattern = format!("{}/{FIT_FILES}*", shell_word(&folder.to_string_lossy()));
     bail_usage!(
-        "{} has files of another fit: wait for it, or, if it was killed: iodyno clean-up, else \
-         rm {pattern}",
-        folder.display()
+        "{} has files of another fit: wait for it, or, if it was killed: {}, else rm {pattern}",
+        folder.display(),
+        own_command("clean-up")
     );
 }
 

@@ -10,7 +10,7 @@ use iodyno_campaign::{
     cost, differences, writes_since_stop,
 };
 use iodyno_files::folder_of;
-use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
+use iodyno_model::{PtsStatement, Run, RunRecord, RunState, own_command};
 use iodyno_store::Store;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
@@ -139,6 +139,10 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     drop(store);
     let name = if run.name.is_empty() { &run.id } else { &run.name };
     let Some(study) = resumable(&run) else {
+        if let Some(layout) = &run.layout {
+            let again = own_command("layouts");
+            bail_usage!("{name}: its layout `{layout}` was taken down: repeat it with `{again}`");
+        }
         bail_usage!("{name}: only an `iodyno sweep` or `iodyno prepare` can be resumed");
     };
     let began: Vec<String> =
@@ -251,7 +255,7 @@ fn newest_stopped(store: &Store) -> Result<Run> {
 
 /// Study of a run that can be resumed.
 fn resumable(run: &Run) -> Option<Study> {
-    Study::of(run).filter(|_| run.kind.is_resumable())
+    Study::of(run).filter(|_| run.is_resumable())
 }
 
 /// A typed path that is another file here than in the directory where the run began, with the run's

@@ -86,7 +86,7 @@ fn or_files(found: Vec<Candidate>, typed: &OsStr) -> Vec<Candidate> {
 
 /// True for a run that `iodyno resume` can continue.
 fn is_stopped(run: &Run) -> bool {
-    run.kind.is_resumable() && matches!(run.state, RunState::Interrupted | RunState::Failed)
+    run.is_resumable() && matches!(run.state, RunState::Interrupted | RunState::Failed)
 }
 
 /// Stored runs that are wanted, by name if they have one.

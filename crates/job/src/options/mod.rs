@@ -349,6 +349,14 @@ pub(crate) fn apply_section(
         }
     }
     resolve::resolve(job, &given);
+    for (_, error) in &mut errors {
+        if let JobError::NotNative { option: "ioengine", value, .. } = error
+            && job.writes()
+        {
+            let reason = "for a partition it writes to the whole drive".into();
+            *error = JobError::Foreign { option: "ioengine", value: std::mem::take(value), reason };
+        }
+    }
     errors.sort_by_key(|(number, _)| *number);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -131,8 +131,8 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
         false => "",
     };
     format!(
-        "Fill it once and repeat, if the {whose} may be overwritten: sudo iodyno prepare {device} \
-         --fill 1x --dry-run{provider}"
+        "Fill it once and repeat, if the {whose} may be overwritten; see first: sudo iodyno \
+         prepare {device} --fill 1x --dry-run{provider}"
     )
 }
 

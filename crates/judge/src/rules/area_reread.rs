@@ -4,7 +4,8 @@ use iodyno_model::{Bytes, Direction, Measurement};
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::rule_context::{RuleContext, reach_bytes};
+use crate::reach::reach_bytes;
+use crate::rule_context::RuleContext;
 
 /// A drive's memory is about 1/1024 of its capacity: its map takes 4 bytes per 4 KiB.
 const MEMORY_SHARE: u64 = 1024;
@@ -29,7 +30,7 @@ fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let Some(read_bytes) = read.whole_bytes.or(read.bytes) else {
         return Err("how much was read is not known".into());
     };
-    let Some(reach) = reach_bytes(context, of).filter(|bytes| *bytes > 0) else {
+    let Some(reach) = reach_bytes(context.host(), of).filter(|bytes| *bytes > 0) else {
         return Err("the size of the tested range is not known".into());
     };
     let capacity = match of.targets.as_slice() {

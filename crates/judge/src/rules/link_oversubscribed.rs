@@ -108,7 +108,7 @@ pub(super) fn has_reported_uplink(host: &Host, drives: &[Option<&Drive>]) -> boo
 
 fn link_advice(link: &Link) -> String {
     format!(
-        "Spread the drives over several uplinks, if bandwidth of all at once matters: sudo lspci -vv -s {}",
+        "Spread the drives over several uplinks, if bandwidth of all at once matters; the uplink: sudo lspci -vv -s {}",
         link.name()
     )
 }

@@ -4,7 +4,8 @@ use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::rule_context::{RuleContext, reach_bytes};
+use crate::reach::reach_bytes;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
     id: "page-cache",
@@ -25,7 +26,7 @@ pub(super) fn affected_by(context: &RuleContext<'_>, of: &Measurement) -> Affect
         (None, _) => return Err("use of the page cache (direct) is not known".into()),
     };
     let memory = context.host().and_then(|host| host.memory.value());
-    Ok(Some(match (reach_bytes(context, of), memory) {
+    Ok(Some(match (reach_bytes(context.host(), of), memory) {
         (Some(bytes), Some(memory)) if bytes < memory.0 => format!(
             "{through}, and the {} in reach fit into {} of memory",
             Bytes(bytes).binary(),

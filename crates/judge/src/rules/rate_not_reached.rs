@@ -22,8 +22,10 @@ pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
 
 fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     // A pause between I/Os is kept too, so the rate is only a bound.
-    if option(of, "thinktime")?.is_some() || option(of, "flow")?.is_some() {
-        return Ok(None);
+    for pauses in ["thinktime", "flow"] {
+        if option(of, pauses)?.is_some_and(|value| value != "0") {
+            return Ok(None);
+        }
     }
     let short: Vec<String> = of
         .total
@@ -77,5 +79,17 @@ mod tests {
             of.workload.options.insert("thinktime".into(), "5".into());
         });
         assert_eq!(check_rule(&RULE, &pausing.record()), Outcome::Clear);
+        // A pause of 0 is none, and blocks of several sizes have a mean one.
+        let none = pausing.measurement(1, |of| {
+            of.duration_ns = Some(10_000_000_000);
+            of.workload.options.insert("thinktime".into(), "0".into());
+        });
+        assert!(reserves(&RULE, &none.record(), 1).is_some());
+        let split = none.measurement(1, |of| {
+            of.workload.options.remove("rate_iops");
+            of.workload.options.insert("rate".into(), "900g".into());
+            of.workload.bs = None;
+        });
+        assert!(reserves(&RULE, &split.record(), 1).is_some());
     }
 }

@@ -2,7 +2,8 @@
 
 use iodyno_judge::explains;
 use iodyno_model::{
-    Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict, distinct, format_ratio,
+    Assessment, Finding, Metric, RunRecord, Severity, SkipReason, Skipped, Verdict, distinct,
+    format_ratio,
 };
 
 use super::Style;
@@ -217,8 +218,11 @@ fn skipped(skipped: &[Skipped], style: &Style) -> String {
         [] => String::new(),
         [first, _, _, ..] => {
             let targets: Vec<String> = skipped.iter().map(|one| clean(&one.target)).collect();
-            let what =
-                format!("not measured: {}; {}", listed(&targets), clean(&first.why.to_string()));
+            let why = clean(&first.why.to_string());
+            let what = match first.why {
+                SkipReason::NotPermitted { .. } => format!("{}: {why}", listed(&targets)),
+                _ => format!("not measured: {}; {why}", listed(&targets)),
+            };
             whole("SKIP", Ink::Open, &what, style) + &next(first)
         }
         few => few.iter().fold(String::new(), |out, one| {
@@ -226,7 +230,12 @@ fn skipped(skipped: &[Skipped], style: &Style) -> String {
                 Some(step) => format!("{} of {}", clean(step), clean(&one.target)),
                 None => clean(&one.target),
             };
-            let what = format!("{target} not measured: {}", clean(&one.why.to_string()));
+            let why = clean(&one.why.to_string());
+            let what = match one.why {
+                // Its other points were.
+                SkipReason::NotPermitted { .. } => format!("{target}: {why}"),
+                _ => format!("{target} not measured: {why}"),
+            };
             out + &whole("SKIP", Ink::Open, &what, style) + &next(one)
         }),
     }

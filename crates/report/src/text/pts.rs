@@ -323,15 +323,21 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
         format!("threads {}", numbers(&mut workloads().map(|of| of.numjobs))),
         format!("queue depth per thread {}", numbers(&mut workloads().map(|of| of.iodepth))),
     ];
-    let range = |of: &Workload| match (of.size, of.options.get("size")) {
-        (Some(bytes), _) => format!("range {}", Bytes(bytes).decimal()),
-        (None, Some(size)) => match size.parse() {
-            Ok(bytes) => format!("range {}", Bytes(bytes).decimal()),
-            Err(_) => format!("range {size}"),
-        },
-        (None, None) => "range: the whole target".into(),
+    let range = |of: &&Measurement| {
+        let Workload { size, options, .. } = &of.workload;
+        let is_part =
+            size.is_some() || ["size", "offset"].iter().any(|it| options.contains_key(*it));
+        match (of.conditions.range_bytes.or(*size), options.get("size")) {
+            _ if !is_part => "range: the whole target".into(),
+            (Some(bytes), _) => format!("range {}", Bytes(bytes).decimal()),
+            (None, Some(size)) => match size.parse() {
+                Ok(bytes) => format!("range {}", Bytes(bytes).decimal()),
+                Err(_) => format!("range {size}"),
+            },
+            (None, None) => "range not known".into(),
+        }
     };
-    let ranges: BTreeSet<String> = workloads().map(range).collect();
+    let ranges: BTreeSet<String> = measurements.iter().map(range).collect();
     items.extend(ranges);
     // Seconds by default.
     let time = |text: &String| parse_duration_ns(text, 1e9).map(|ns| ns as u64);

@@ -255,9 +255,8 @@ fn table(record: &RunRecord, glance: &Glance, style: &Style) -> String {
 
 /// Commands for details.
 fn next_commands(record: &RunRecord, entries: &[Entry<'_>], run: &str, style: &Style) -> String {
-    let goes_on = record.run.kind.is_resumable()
-        && record.run.state == RunState::Interrupted
-        && !run.is_empty();
+    let goes_on =
+        record.run.is_resumable() && record.run.state == RunState::Interrupted && !run.is_empty();
     let Run { id, name, .. } = &record.run;
     let known = if name.is_empty() { shortened(id) } else { name.clone() };
     // A command is copied whole, and never broken.

@@ -214,6 +214,7 @@ pub(crate) fn record() -> RunRecord {
             state: RunState::Done,
             is_alive: false,
             pid: None,
+            is_copy: false,
             started_ns: START_NS,
             ended_ns: Some(START_NS + 104_000_000_000),
             writer: "0.1.0".into(),
@@ -224,6 +225,7 @@ pub(crate) fn record() -> RunRecord {
             origin: Origin::Measured,
             targets: [n0, n1, n2, "nvme3n1"].map(String::from).to_vec(),
             accepted: None,
+            layout: None,
             permitted: iodyno_model::Permitted::default(),
             resumed_at: Vec::new(),
             skipped: vec![Skipped {

@@ -14,6 +14,7 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         state: RunState::Running,
         is_alive: false,
         pid: None,
+        is_copy: false,
         started_ns,
         ended_ns: None,
         writer: "0.1.0".into(),
@@ -24,6 +25,7 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         origin: Origin::Measured,
         targets: vec!["nvme0n1".into()],
         accepted: None,
+        layout: None,
         permitted: iodyno_model::Permitted::default(),
         resumed_at: Vec::new(),
         skipped: vec![Skipped {

@@ -192,3 +192,37 @@ fn io_of_targets_on_one_device_is_summed() {
     assert_eq!(others("sdc"), None);
     assert_eq!(over.max_other_io(&[0, 1, 2]).map(|of| of.iops), Some(20.0), "the most of all");
 }
+
+#[test]
+fn the_range_is_that_of_all_clones_and_the_same_once_stored() {
+    let (_file, clearance) = cleared();
+    let targets = [target(&clearance, "sda")];
+    const FILE: u64 = 1 << 20;
+    let share = |percent| Amount::Percent(percent);
+    for (size, offset, increment, bytes) in [
+        (None, Amount::Bytes(0), Amount::Bytes(0), FILE),
+        (None, share(25.0), Amount::Bytes(0), FILE * 3 / 4),
+        (None, Amount::Bytes(0), share(25.0), FILE),
+        (Some(share(50.0)), Amount::Bytes(0), share(50.0), FILE),
+        (Some(Amount::Bytes(FILE / 4)), Amount::Bytes(0), Amount::Bytes(0), FILE / 4),
+        (Some(Amount::Bytes(FILE / 4)), Amount::Bytes(0), Amount::Bytes(FILE / 2), FILE / 2),
+        (Some(Amount::Bytes(FILE / 4)), Amount::Bytes(0), Amount::Bytes(4096), FILE / 4 + 4096),
+    ] {
+        let jobs = [0, 1].map(|clone| {
+            let mut job = Job::direct();
+            (job.threads.clone, job.threads.numjobs) = (clone, 2);
+            let space = &mut job.space;
+            (space.size, space.offset, space.offset_increment) = (size, offset, increment);
+            ClearedJob::reading(job, &clearance)
+        });
+        let (phase, on) = (sections(&jobs), [vec![0], vec![0]]);
+        let over = over(&phase, &jobs, &on, &targets, vec![JobReport::default(); 2]);
+        let found = over.measurement(&[0, 1]);
+        let stored = serde_json::to_value(&found).unwrap();
+        let stored: Measurement = serde_json::from_value(stored).unwrap();
+        for of in [&found, &stored] {
+            let case = (size, offset, increment);
+            assert_eq!(of.conditions.range_bytes, Some(bytes), "{case:?}");
+        }
+    }
+}

@@ -123,7 +123,7 @@ impl Surface {
 }
 
 /// True if a point before the knee may be within 5 % of the maximum, or one behind it more than that
-/// above the knee, and the interval of their ratio is wider than 5 % to each side.
+/// above the knee, and the interval of their ratio is not known or wider than 5 % to each side.
 fn is_unclear(
     measured: &[usize],
     known: &[Option<MeasuredPoint>],
@@ -132,8 +132,10 @@ fn is_unclear(
 ) -> bool {
     let may_be_either = |n: usize, than: usize| {
         let (Some(one), Some(other)) = (known[n], known[than]) else { return false };
-        let (low, high) =
-            (one.iops.low() / other.iops.high(), one.iops.high() / other.iops.low().max(0.0));
+        let Some((one, other)) = one.iops.known_bounds().zip(other.iops.known_bounds()) else {
+            return true;
+        };
+        let (low, high) = (one.0 / other.1, one.1 / other.0.max(0.0));
         low < AS_GOOD && high > AS_GOOD && high - low > 2.0 * (1.0 - AS_GOOD)
     };
     let at = measured.iter().position(|n| *n == knee).unwrap_or_default();

@@ -190,7 +190,10 @@ fn intervals_that_hold_any_knee_name_none() {
     let unclear = |points_at: [(f64, f64); 4]| {
         let surface = Surface::of(&points(&[1, 2, 4, 8], &[1]), PRECISION, Some(1_000_000));
         let known = points_at.into_iter().enumerate().map(|(index, (value, half))| {
-            let iops = Estimate::confident(value, value - half, value + half, 0.95);
+            let iops = match half.is_nan() {
+                true => Estimate::bare(value),
+                false => Estimate::confident(value, value - half, value + half, 0.95),
+            };
             Some(MeasuredPoint { index, iops, p99: None, depth_ignored: false })
         });
         let knees = surface.knees(&known.collect::<Vec<_>>());
@@ -204,6 +207,9 @@ fn intervals_that_hold_any_knee_name_none() {
     assert!(unclear([(25.0, 1.0), (50.0, 1.0), (80.0, 20.0), (100.0, 20.0)]));
     assert!(unclear([(90.0, 40.0), (80.0, 20.0), (70.0, 20.0), (60.0, 20.0)]));
     assert!(unclear([(25.0, 1.0), (50.0, 1.0), (60.0, 60.0), (100.0, 2.0)]));
+    // An interval that is not known holds anything.
+    assert!(unclear([(25.0, f64::NAN), (50.0, 1.0), (99.0, 2.0), (100.0, 2.0)]));
+    assert!(unclear([25.0, 50.0, 99.0, 100.0].map(|value| (value, f64::NAN))));
 }
 
 #[test]

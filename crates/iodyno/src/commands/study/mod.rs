@@ -2,13 +2,16 @@
 
 mod outline;
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
 use iodyno_campaign::{LayoutPlan, MadeBy, Options, Point, Preparing, Resumed, Study, Work};
 use iodyno_fio::FioGenerator;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Measurement, RunRecord, SkipReason, Skipped, distinct};
+use iodyno_model::{
+    Host, Measurement, RunRecord, SkipReason, Skipped, distinct, own_command, shell_word,
+};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Permission, Target, resolve_all};
 
@@ -71,9 +74,30 @@ pub(crate) fn not_permitted(left_out: &[Point]) -> Vec<Skipped> {
         },
         target: place,
         step: None,
-        next: "iodyno resume RUN --allow-write WORD".into(),
+        next: String::new(),
     };
     distinct(left_out.iter().map(Point::place)).into_iter().map(of).collect()
+}
+
+/// Names the command that measures the points that were not permitted, all at once.
+fn name_resumption(options: &mut Options, host: &Host) {
+    let run = match (&options.resumed, options.name.as_str()) {
+        (Some(resumed), "") => &resumed.run_id,
+        (None, "") => &options.id,
+        (_, _) => &options.name,
+    };
+    let mut command = format!("resume {}", shell_word(run));
+    let is_refused = |one: &Skipped| matches!(one.why, SkipReason::NotPermitted { .. });
+    for one in options.unusable.iter().filter(|one| is_refused(one)) {
+        let target = resolve_all(host, std::slice::from_ref(&one.target)).ok();
+        let word = target.and_then(|found| found.first()?.permission_word(host));
+        let word = word.unwrap_or_else(|| one.target.clone());
+        let _ = write!(command, " --allow-write {}", shell_word(&word));
+    }
+    let next = own_command(&command);
+    for one in options.unusable.iter_mut().filter(|one| is_refused(one)) {
+        one.next.clone_from(&next);
+    }
 }
 
 /// Targets that a study prepares or applies steps to; otherwise jobs name their own.
@@ -119,11 +143,12 @@ pub(crate) fn measure(
         layout: start.layout,
         ..Work::of_study(study, start.all, points)?
     };
-    let options = Options {
+    let mut options = Options {
         resumed: start.resumed,
         unusable: start.skipped,
         ..Options::of_jobs(start.name, start.permission)
     };
+    name_resumption(&mut options, &setup.host);
     let has_grid = study.rounds.is_none() && study.headroom.is_none() && !study.is_of_steps();
     let grid = has_grid.then(|| Grid::new(start.all, start.measured));
     setup.run_work(&work, start.targets, &options, generator, &mut Display::new(context, grid))

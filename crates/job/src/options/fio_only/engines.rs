@@ -1,6 +1,6 @@
 //! Names of the options of fio's other I/O engines, which its manual describes.
 
-use super::{engine_option, fio_only, foreign};
+use super::{engine_option, foreign};
 use crate::options::{Kind, OptionSpec};
 use crate::value::TimeUnit;
 
@@ -66,8 +66,8 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     engine_option!("rbd", "rbdname", Kind::Text),
     engine_option!("rdma", "bindname", Kind::Text),
     engine_option!("rdma", "verb", Kind::Text),
-    fio_only!("sg_write_mode", Kind::Text, "", [], "it belongs to fio's I/O engine sg"),
-    fio_only!("stream_id", Kind::Number, "", [], "it belongs to fio's I/O engine sg"),
+    engine_option!("sg, for writing", "sg_write_mode", Kind::Text),
+    engine_option!("sg, for writing", "stream_id", Kind::Number),
     engine_option!("windowsaio", "no_completion_thread", Kind::Flag),
     engine_option!("xnvme", "xnvme_be", Kind::Text),
     engine_option!("xnvme", "xnvme_mem", Kind::Text),

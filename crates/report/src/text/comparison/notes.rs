@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use iodyno_judge::comparison::{
     Cell, Comparison, Difference, Order, Outcome, REPETITIONS, Reality, Row, Ruling, Subject,
 };
-use iodyno_model::{Reason, distinct};
+use iodyno_model::{Reason, distinct, own_command};
 
 use super::table::{percent, shown};
 use super::{Style, hanging, subject_title, workload_title};
@@ -26,10 +26,7 @@ fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> 
 /// Caveats of the table, each printed once.
 pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) -> String {
     let say = |ink, text| hanging("", 0, ink, style).lines(&[text]);
-    let mut out = String::new();
-    for text in caveats(comparison, names) {
-        out.push_str(&hanging("*", 2, Ink::Doubt, style).lines(&[text]));
-    }
+    let mut out = caveats(comparison, names, style);
     out.extend(rounds_notes(comparison, names).into_iter().map(|text| say(Ink::Dim, text)));
     out.extend(legend(comparison).into_iter().map(|text| say(Ink::Dim, text)));
     for (side, name) in names.iter().enumerate() {
@@ -83,7 +80,7 @@ fn rounds_notes(comparison: &Comparison, names: &[String]) -> Vec<String> {
 }
 
 /// Caveats of each side; of one rule, the first sentence stands for all.
-fn caveats(comparison: &Comparison, names: &[String]) -> Vec<String> {
+pub(super) fn caveats(comparison: &Comparison, names: &[String], style: &Style) -> String {
     let mut found: Vec<(usize, String, usize)> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
     for (_, side, cell) in cells(comparison) {
@@ -100,7 +97,7 @@ fn caveats(comparison: &Comparison, names: &[String]) -> Vec<String> {
             1 => String::new(),
             several => format!("; {} more like this", several - 1),
         };
-        format!("{}: {text}{more}.", names[side])
+        hanging("*", 2, Ink::Doubt, style).lines(&[format!("{}: {text}{more}.", names[side])])
     };
     found.into_iter().map(sentence).collect()
 }
@@ -131,9 +128,8 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         let side = |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
         words.push(format!(
             "Real: unknown. The run-to-run spread is not known; it takes {REPETITIONS} \
-             repetitions of each side: iodyno compare {} {}",
-            side("A"),
-            side("B")
+             repetitions of each side: {}",
+            own_command(&format!("compare {} {}", side("A"), side("B")))
         ));
     }
     let unlike = comparison.rows.iter().position(|row| row.unlike.is_some());

@@ -3,7 +3,7 @@
 use iodyno_judge::comparison::{
     Comparison, Difference, Figure, Outcome, REPETITIONS, Reality, Row, Ruling, Subject,
 };
-use iodyno_model::distinct;
+use iodyno_model::{distinct, own_command};
 
 use super::table::{shown, table};
 use super::{Style, hanging, names, notes, sides};
@@ -69,6 +69,9 @@ pub fn comparison_screen(
     end.extend(notes::not_compared(&brief));
     table.push_str(&hanging("", 0, Ink::Dim, style).lines(&end));
     sections.push(table);
+    if all == 0 {
+        sections.push(notes::caveats(comparison, &names, style));
+    }
     sections.push(conditions(comparison, style));
     let mut details = vec!["Details: -v".to_owned()];
     if exit_status != 0 {
@@ -128,18 +131,20 @@ fn verdict(
             let side =
                 |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
             next = Some(format!(
-                "-> repeat each side {REPETITIONS} times: iodyno compare {} {}",
-                side("A"),
-                side("B")
+                "-> repeat each side {REPETITIONS} times: {}",
+                own_command(&format!("compare {} {}", side("A"), side("B")))
             ));
             let large = format!("{of} differ by {:.0} % or more", LARGE * 100.0);
             ("UNJUDGED", Ink::Open, format!("{large}; the run-to-run spread is unknown"))
         }
-        _ if all == 0 || comparison.rows.iter().flat_map(shown).any(without_ratio) => (
+        _ if comparison.rows.iter().flat_map(shown).any(without_ratio) => (
             "UNJUDGED",
             Ink::Open,
             format!("{} compared, others have no ratio", counted(all, "figure")),
         ),
+        _ if all == 0 => {
+            ("UNJUDGED", Ink::Open, "no workload has valid results on two sides".into())
+        }
         _ => (
             "SAME",
             Ink::Good,
