@@ -130,12 +130,17 @@ pub(crate) fn refuse_targets<'t>(
     targets: impl IntoIterator<Item = &'t Path>,
 ) -> Result<()> {
     match targets.into_iter().find(|target| is_same(output, target)) {
-        Some(_) => bail_usage!(
-            "{} is a target of this run, and the output would overwrite it: name another file",
-            output.display()
-        ),
+        Some(_) => Err(overwrites_target(output).into()),
         None => Ok(()),
     }
+}
+
+/// The error for an output that is measured itself.
+pub(crate) fn overwrites_target(output: &Path) -> Usage {
+    Usage(format!(
+        "{} is a target of this run, and the output would overwrite it: name another file",
+        output.display()
+    ))
 }
 
 /// Refuses early a file that cannot be written, and one of the store.

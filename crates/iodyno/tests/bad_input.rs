@@ -153,11 +153,11 @@ fn a_store_that_cannot_be_used() {
     std::fs::write(&garbage, "this is not a database, and long enough to be sure of it".repeat(50))
         .unwrap();
     let kept = std::fs::read(&garbage).unwrap();
-    // The verdict is given all the same, and the results are kept in a file.
-    says(&check(&garbage), 0, "garbage.sqlite is not an iodyno store");
+    // The verdict is given all the same, and the results are kept in a file; not in the store.
+    says(&check(&garbage), 4, "garbage.sqlite is not an iodyno store");
     // A plain file in place of a folder.
     let output = check(&world.path("garbage.sqlite").join("store.sqlite"));
-    says(&output, 0, "next: iodyno import iodyno-");
+    says(&output, 4, "next: iodyno import iodyno-");
     assert_eq!(std::fs::read(&garbage).unwrap(), kept);
     let missing = world.command().env("IODYNO_STORE", world.path("none")).arg("show").output();
     status(&missing.unwrap(), 2);

@@ -192,7 +192,7 @@ fn a_log_that_cannot_be_written_is_refused_before_anything_is() {
     let world = World::new();
     std::fs::write(world.path("notes"), "notes").unwrap();
     let first = "--name=one --filename=made --rw=write --bs=4k --size=64k --name=two --stonewall";
-    for (log, says) in [("notes", "already exists"), ("made", "a job has it as its file")] {
+    for (log, says) in [("notes", "already exists"), ("made", "is a target of this run")] {
         let two = format!("--filename=other --rw=write --bs=4k --size=64k --write_iolog={log}");
         let output = run(&world, &format!("{first} {two}"));
         status(&output, 2);
@@ -219,11 +219,11 @@ fn the_store_and_the_runs_own_files_are_no_targets() {
             "run store",
         ),
         (format!("{job} --rw=write --filename=store.sqlite-wal"), "run store"),
-        (format!("{job} --rw=read --filename=data --output=data"), "a job has it as its file"),
-        (format!("{job} --rw=read --filename=data --stream data"), "a job has it as its file"),
+        (format!("{job} --rw=read --filename=data --output=data"), "is a target of this run"),
+        (format!("{job} --rw=read --filename=data --stream data"), "is a target of this run"),
         (
             format!("{job} --rw=write --filename=x_bw.1.log --write_bw_log=x"),
-            "a job has it as its file",
+            "is a target of this run",
         ),
         ("j.fio --allow-write j.fio".into(), "would write the job file itself"),
         ("k.fio --output=k.fio".into(), "it is the job file"),

@@ -475,9 +475,7 @@ fn inherited_options_do_not_multiply_without_end() {
 
 #[test]
 fn kb_base_of_a_section_leaves_what_it_inherits() {
-    let text =
-        "[global]\nsize=4m\nbs=4k\nfilename=f\n[a]\nkb_base=1000\nio_size=2k\n[b]\nrw=read\n";
-    let script = script(text);
+    let script = script("[global]\nsize=4m\nbs=4k\n[a]\nkb_base=1000\nio_size=2k\n[b]\nrw=read\n");
     let of = |n: usize| &script.phases[0].jobs[n].job;
     assert_eq!(of(0).pattern.bs.read, iodyno_job::BlockSize::Fixed(4096));
     assert_eq!(of(0).space.size, of(1).space.size);

@@ -97,13 +97,6 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if invocation.parse_only {
         return Ok(0);
     }
-    if let Some(path) = invocation.output.as_deref().map(Path::new) {
-        match face {
-            // fio overwrites any file.
-            Face::Fio => refuse_unwritable(context, path)?,
-            Face::Iodyno => refuse_other(context, path, Content::Summary)?,
-        }
-    }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
     let streaming = &arguments.run_options.load_options.streaming;
     streaming.refuse_beside(prints, "--output-format")?;
@@ -114,6 +107,13 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     let outputs = [invocation.output.as_deref().map(Path::new), streaming.stream.as_deref()];
     refuse_own_files(context, &script, &line.files, &outputs, &logs)?;
+    if let Some(path) = invocation.output.as_deref().map(Path::new) {
+        match face {
+            // fio overwrites any file.
+            Face::Fio => refuse_unwritable(context, path)?,
+            Face::Iodyno => refuse_other(context, path, Content::Summary)?,
+        }
+    }
     raise_file_limit();
     let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();

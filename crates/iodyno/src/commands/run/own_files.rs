@@ -12,7 +12,7 @@ use iodyno_job::{IOLOG_HEAD, Job};
 
 use super::logs::LogFiles;
 use crate::context::{Context, Usage, bail_usage};
-use crate::output::refuse_store;
+use crate::output::{overwrites_target, refuse_store};
 
 /// A file, by which others of the same name are known.
 #[derive(PartialEq, Eq, Hash)]
@@ -69,7 +69,7 @@ pub(super) fn refuse_own_files(
     let read = known(job_files.clone());
     for output in outputs {
         if is_in(&used, &output) {
-            bail_usage!("{}: a job has it as its file; name another output", output.display());
+            return Err(overwrites_target(&output).into());
         }
         if is_in(&read, &output) {
             bail_usage!("{}: it is the job file; name another output", output.display());
