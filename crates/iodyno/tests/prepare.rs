@@ -228,7 +228,7 @@ fn mistakes_are_named() {
     let file = world.sparse("file", MIB);
     let cases: [(&[&str], &str); 8] = [
         (&["prepare"], "TARGET"),
-        (&["prepare", "x"], "--purge METHOD"),
+        (&["prepare", "x"], "name a step: --purge"),
         (&["prepare", "x", "--fill", "2y"], "2x"),
         (&["prepare", "x", "--condition", "bs"], "OPTION=VALUE"),
         (&["prepare", "x", "--condition", "iodeth=3"], "did you mean `iodepth`"),

@@ -60,7 +60,7 @@ fn loads_that_would_write_what_is_there_are_refused_as_a_whole() {
         world.run(&["sweep", "headroom", "--target", "new", "--set", "size=1m", "--dry-run"]);
     status(&output, 0);
     let shown = text(&output.stdout);
-    assert!(shown.contains("up to 58 loads of both, at most 30 min"), "{shown}");
+    assert!(shown.contains("up to 58 loads of both, each at most 30 s: measures for at most 30 min"), "{shown}");
     assert!(!world.path("new").exists());
 }
 
@@ -74,14 +74,15 @@ fn presets_are_listed_and_shown_without_a_byte_read() {
     for preset in ["blocksize", "depth-grid", "limits", "database", "file-layout", "trim-effect"] {
         assert!(list.contains(preset), "{list}");
         let output =
-            world.run(&["sweep", preset, "--target", "data", "--set", "size=1m", "--dry-run"]);
+            world.run(&["sweep", preset, "--target", "data", "--set", "size=4m", "--dry-run"]);
         status(&output, 0);
         assert!(text(&output.stdout).contains(" points"), "{}", text(&output.stdout));
     }
     assert!(!world.path("data").exists());
     let output = world.run(&["sweep", "depth-grid", "--target", "data", "--dry-run"]);
     let shown = text(&output.stdout);
-    assert!(shown.contains("depth-grid: 196 points, at most 3 h 16 min"), "{shown}");
+    assert!(shown.contains("depth-grid: 196 points, each until"), "{shown}");
+    assert!(shown.contains(": measures for at most 3 h 16 min"), "{shown}");
     let first: Vec<&str> = shown.lines().filter(|line| line.contains("rw=")).take(2).collect();
     assert!(first[0].contains("rw=randread iodepth=1 numjobs=1 "), "{first:?}");
     assert!(first[1].contains("rw=randread iodepth=1 numjobs=64 "), "{first:?}");
@@ -188,7 +189,7 @@ fn existing_targets_are_only_read() {
     let output = world.run(&GRID);
     says(&output, 0, "3 that write are skipped");
     let shown = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains(", 3 writing points not measured"), "{shown}");
+    assert!(shown.contains("SKIP data: 3 points that write, which was not permitted"), "{shown}");
     let document = json(&world.run(&["show", "last", "--json"]).stdout);
     let skipped = &document["skipped"][0];
     assert_eq!((&skipped["target"], &skipped["reason"]["points"]), (&"data".into(), &3.into()));
@@ -393,7 +394,7 @@ fn a_plan_says_who_makes_the_load_and_a_run_goes_on_with_it() {
     };
     assert!(said(&[]).contains("2 points, 4 s: 2 s each, by fio"), "{}", said(&[]));
     let native = said(&["--generator", "native"]);
-    assert!(native.contains("known within 2 %, but 2 s at the longest"), "{native}");
+    assert!(native.contains("until ± 2 %, at most 2 s"), "{native}");
     status(&world.run(&GRID), 0);
     says(&world.run(&["resume", "last", "--generator", "fio"]), 2, "that it began with");
     status(&world.run(&["resume", "last", "--generator", "native"]), 0);

@@ -299,7 +299,7 @@ impl Profile {
     fn unknown_placeholder(&self) -> Option<&str> {
         let is_figure = |name: &str| name.parse::<Scaled>().is_ok();
         let in_texts = self.settings.iter().flat_map(|one| one.texts());
-        let mut in_texts = in_texts.flat_map(|text| placeholders(text));
+        let mut in_texts = in_texts.flat_map(placeholders);
         let fill_in_jobs = placeholders(&self.jobs).find(|name| !is_figure(name));
         fill_in_jobs.or_else(|| in_texts.find(|name| !NAMES.contains(name) && !is_figure(name)))
     }

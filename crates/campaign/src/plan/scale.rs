@@ -50,7 +50,7 @@ fn scaled(option: &str, value: &str, factor: f64) -> Option<String> {
     if matches!(option, "size" | "io_size") {
         let whole = parse_size(value).ok()?;
         let bytes = (whole as f64 * factor) as u64;
-        let least = whole.min(LEAST_BYTES).max(SIZE_STEP_BYTES);
+        let least = whole.clamp(SIZE_STEP_BYTES, LEAST_BYTES);
         return Some(bytes.next_multiple_of(SIZE_STEP_BYTES).max(least).to_string());
     }
     let mut job = Job::default();
