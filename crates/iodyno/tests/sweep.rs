@@ -60,7 +60,10 @@ fn loads_that_would_write_what_is_there_are_refused_as_a_whole() {
         world.run(&["sweep", "headroom", "--target", "new", "--set", "size=1m", "--dry-run"]);
     status(&output, 0);
     let shown = text(&output.stdout);
-    assert!(shown.contains("up to 58 loads of both, each at most 30 s: measures for at most 30 min"), "{shown}");
+    assert!(
+        shown.contains("up to 58 loads of both, each at most 30 s: measures for at most 30 min"),
+        "{shown}"
+    );
     assert!(!world.path("new").exists());
 }
 

@@ -1,5 +1,7 @@
 //! Finds disks of a hypervisor.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use iodyno_model::{BlockKind, Evidence, Host, Severity};
 
 use super::{Checks, Rule, Tally, finding};
@@ -33,24 +35,20 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
     }
     // Others only if they were measured: a machine may have dozens.
-    let mut reported: Vec<String> = Vec::new();
+    let mut measured = BTreeMap::<String, BTreeSet<&str>>::new();
     for (_, of) in context.finished() {
         for target in &of.targets {
             let Some(bottom) = context.place(of, target).bottom else { continue };
-            let kind = host.block(&bottom).map(|block| &block.kind);
-            if kind != Some(&BlockKind::Virtual) || reported.contains(&bottom) {
-                continue;
+            if host.block(&bottom).map(|block| &block.kind) == Some(&BlockKind::Virtual) {
+                measured.entry(bottom).or_default().insert(target);
             }
-            tally.found(finding(
-                Severity::Info,
-                vec![bottom.clone()],
-                format!("{bottom} is a virtual disk."),
-                Vec::new(),
-                WHY,
-                NEXT,
-            ));
-            reported.push(bottom);
         }
+    }
+    for (bottom, targets) in measured {
+        let what = format!("{bottom} is a virtual disk.");
+        let targets = targets.into_iter().collect::<Vec<_>>().join(", ");
+        let evidence = vec![Evidence::new("under", targets)];
+        tally.found(finding(Severity::Info, vec![bottom], what, evidence, WHY, NEXT));
     }
 }
 
