@@ -13,7 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::{FileError, Kind};
-use crate::links::{folder_of, open_real, real_path};
+use crate::links::{folder_of, is_planted, open_real, real_path};
 use crate::reading::{open_to_read, reopen};
 use crate::removal::FileIdentity;
 
@@ -271,13 +271,9 @@ fn backs_a_loop_device(stat: &Stat) -> bool {
 /// True for a pipe of another user in a folder that others may write: the output would wait for who
 /// planted it.
 fn is_planted_pipe(real: Option<&Path>, stat: &Stat) -> bool {
-    let mine = [0, rustix::process::geteuid().as_raw()];
     let is_pipe = FileType::from_raw_mode(stat.st_mode) == FileType::Fifo;
-    let is_shared = |path| {
-        let folder = rustix::fs::stat(folder_of(path));
-        folder.is_ok_and(|folder| folder.st_mode & 0o022 != 0)
-    };
-    is_pipe && !mine.contains(&stat.st_uid) && real.is_some_and(is_shared)
+    let folder = real.and_then(|path| rustix::fs::stat(folder_of(path)).ok());
+    is_pipe && folder.is_some_and(|folder| is_planted(stat.st_uid, folder.st_mode))
 }
 
 /// Kind of the object; `None` for a regular file.

@@ -59,7 +59,6 @@ pub fn refuse_shared_folder(path: &Path) -> Result<(), FileError> {
 /// folder that others may write, where anybody can plant one. The kernel keeps users from such
 /// links only in sticky folders, and only if fs.protected_symlinks is set.
 pub fn real_path(path: &Path) -> Result<Option<PathBuf>, PlantedLink> {
-    let mine = [0, rustix::process::geteuid().as_raw()];
     let mut at = std::env::current_dir().unwrap_or_default();
     let mut rest = parts(path);
     let (mut links, mut is_known) = (0, true);
@@ -81,8 +80,7 @@ pub fn real_path(path: &Path) -> Result<Option<PathBuf>, PlantedLink> {
             continue;
         }
         let folder = at.parent().and_then(|folder| folder.metadata().ok());
-        let is_shared = folder.is_none_or(|folder| folder.mode() & 0o022 != 0);
-        if !mine.contains(&stat.st_uid) && is_shared {
+        if folder.is_none_or(|folder| is_planted(stat.st_uid, folder.mode())) {
             return Err(PlantedLink(at));
         }
         is_known &= fstatfs(&held).is_ok_and(|of| of.f_type != PROC_SUPER_MAGIC);
@@ -97,6 +95,13 @@ pub fn real_path(path: &Path) -> Result<Option<PathBuf>, PlantedLink> {
         parts(&target).into_iter().rev().for_each(|part| rest.push_front(part));
     }
     Ok(is_known.then_some(at))
+}
+
+/// True if the entry of user `owner` in a folder of this mode belongs neither to root nor to this user,
+/// and others may write the folder.
+pub(crate) fn is_planted(owner: u32, folder_mode: u32) -> bool {
+    const OTHERS_WRITE: u32 = 0o022;
+    ![0, rustix::process::geteuid().as_raw()].contains(&owner) && folder_mode & OTHERS_WRITE != 0
 }
 
 /// Opens what [`real_path`] returned for `path`: a link that took its place since is not followed.

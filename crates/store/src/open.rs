@@ -25,7 +25,7 @@ const MEMORY: &str = ":memory:";
 /// Time to wait for another process: a commit takes milliseconds, or seconds on a disk under test.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Mode bit: writable by every user (inode(7)).
-const WORLD_WRITABLE: u32 = 0o002;
+pub(crate) const WORLD_WRITABLE: u32 = 0o002;
 
 /// The store.
 #[derive(Debug)]

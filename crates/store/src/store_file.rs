@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use iodyno_files::{FileError, FileIdentity, Kind, NameOrigin, There, create_new, folder_of, look};
 
 use crate::error::StoreError;
+use crate::open::WORLD_WRITABLE;
 
 /// Files that SQLite opens beside a database (<https://www.sqlite.org/tempfiles.html>).
 const SIBLINGS: [&str; 3] = ["-journal", "-wal", "-shm"];
@@ -98,7 +99,8 @@ fn refuse_planted(store: &Path, sibling: &Path) -> Result<(), StoreError> {
     let Ok(found) = sibling.symlink_metadata() else { return Ok(()) };
     let owner = |path: &Path| path.metadata().map(|found| found.uid()).ok();
     let may_be_theirs = [Some(0), owner(Path::new("/proc/self")), owner(store)];
-    let is_shared = folder_of(store).metadata().is_ok_and(|found| found.mode() & 0o002 != 0);
+    let is_shared =
+        folder_of(store).metadata().is_ok_and(|found| found.mode() & WORLD_WRITABLE != 0);
     if !is_shared || may_be_theirs.contains(&Some(found.uid())) {
         return Ok(());
     }

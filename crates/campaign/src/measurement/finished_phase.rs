@@ -217,8 +217,8 @@ impl FinishedPhase<'_> {
         Some(sum).filter(|bytes| *bytes > 0)
     }
 
-    /// Size of the part of their one file that the first of jobs uses, bytes; `None` for a size that their reported
-    /// options have, and for a device, whose size is in the host's description.
+    /// Size of the part of their one file that the first of the jobs uses, bytes; `None` for a size
+    /// that their reported options have, and for a device, whose size is in the host's description.
     fn file_bytes(&self, members: &[usize], is_reported: bool) -> Option<u64> {
         let (first, others) = members.split_first()?;
         let [number] = self.on[*first].as_slice() else { return None };

@@ -241,7 +241,7 @@ fn newest_with_rate(context: &Context, claims: &ClaimBook) -> Option<String> {
         record.is_some_and(|record| !explain_stored(&[&record], claims).is_empty())
     };
     let mut fitting = runs.filter(|run| has_rate(&run.id));
-    fitting.next().map(|run| if run.name.is_empty() { run.id } else { run.name })
+    fitting.next().map(|run| run.selector().to_owned())
 }
 
 /// The explanation of a run that was made by `iodyno explain`; `None`: it has no rate.

@@ -208,9 +208,7 @@ fn is_more_complete(store: &Store, record: &RunRecord) -> Result<bool> {
 /// Name of the run if it is stored already.
 fn present(store: &Store, record: &RunRecord) -> Result<Option<String>> {
     match store.find(&record.run.id) {
-        Ok(run) if run.id == record.run.id => {
-            Ok(Some(if run.name.is_empty() { run.id } else { run.name }))
-        }
+        Ok(run) if run.id == record.run.id => Ok(Some(run.selector().to_owned())),
         Ok(_) | Err(StoreError::NoSuchRun(_) | StoreError::Ambiguous { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

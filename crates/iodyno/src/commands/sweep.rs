@@ -12,6 +12,7 @@ use iodyno_campaign::{
 use iodyno_files::folder_of;
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState, own_command};
 use iodyno_store::Store;
+use iodyno_target::TargetError;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
@@ -137,7 +138,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     store.refuse_running(&run.id)?;
     let record = store.load(&run.id)?;
     drop(store);
-    let name = if run.name.is_empty() { &run.id } else { &run.name };
+    let name = run.selector();
     let Some(study) = resumable(&run) else {
         if let Some(layout) = &run.layout {
             let again = own_command("layouts");
@@ -343,9 +344,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
         if let Some(path) = path_of_device(target) {
             let is_other = |real: PathBuf| real != Path::new(&path);
             if Path::new(target).canonicalize().is_ok_and(is_other) {
-                bail_usage!(
-                    "--target {target}: both a device and a file here: name {path} or ./{target}"
-                );
+                return Err(TargetError::TwoMeanings { name: target.clone() }.into());
             }
             *target = path;
         } else if target.starts_with("nvme") && !Path::new(target).exists() {

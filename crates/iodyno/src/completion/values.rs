@@ -97,7 +97,7 @@ fn runs(is_wanted: fn(&Run) -> bool) -> Vec<Candidate> {
     let newest = stored.first().map(|run| run.id.clone());
     stored.retain(is_wanted);
     let of_run = |run: &Run| {
-        let called = if run.name.is_empty() { &run.id } else { &run.name };
+        let called = run.selector();
         candidate(called, format!("{} of {}", run.plan_name, run.targets.join(" ")))
     };
     let is_newest = |run: &&Run| Some(&run.id) == newest.as_ref();

@@ -77,7 +77,7 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
 /// One line for a run: name, id, start, duration, version of iodyno, command. For `show`, before
 /// [`super::run_text`].
 pub fn run_heading(run: &Run, style: &Style) -> String {
-    let name = if run.name.is_empty() { &run.id } else { &run.name };
+    let name = run.selector();
     let lead = format!("Run {}", clean(name));
     let mut items = Vec::new();
     if *name != run.id {

@@ -105,7 +105,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
-    let outputs = [invocation.output.as_deref().map(Path::new), streaming.stream.as_deref()];
+    let outputs = [invocation.output.as_deref().map(Path::new), streaming.stream_file()];
     refuse_own_files(context, &script, &line.files, &outputs, &logs)?;
     if let Some(path) = invocation.output.as_deref().map(Path::new) {
         match face {

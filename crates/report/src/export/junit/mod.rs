@@ -119,7 +119,7 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     }
     suites.push(machine);
     suites.extend(run.profile().map(|profile| fit::suite(of, &profile)));
-    let name = if run.name.is_empty() { &run.id } else { &run.name };
+    let name = run.selector();
     xml::document(&format!("iodyno {name}"), &suites)
 }
 
