@@ -75,17 +75,27 @@ fn name_directory(assessment: &mut Assessment, record: &RunRecord, profile: &Pro
     let mut names: HashMap<String, &str> =
         record.measurements.iter().map(|of| (of.title(), of.name.as_str())).collect();
     names.extend(files.map(|file| (file.clone(), place.as_str())));
-    let renamed =
-        |name: &String| names.get(name).map_or_else(|| name.clone(), |to| (*to).to_owned());
+    let mut names: Vec<(String, &str)> = names.into_iter().collect();
+    // A file's name may begin with another's, and a measurement's ends with its file's.
+    names.sort_by_key(|(name, _)| Reverse(name.len()));
+    let renamed = |text: &String| {
+        names.iter().fold(text.clone(), |text, (from, to)| match text.contains(from) {
+            true => text.replace(from, to),
+            false => text,
+        })
+    };
     let found = assessment.rules.iter_mut().filter_map(|rule| match &mut rule.outcome {
         RuleOutcome::Findings(found) => Some(found),
         _ => None,
     });
     for finding in assessment.findings.iter_mut().chain(found.flatten()) {
         finding.subjects = distinct(finding.subjects.iter().map(renamed));
-        for Evidence { what, value } in &mut finding.evidence {
-            (*what, *value) = (renamed(what), renamed(value));
+        for text in [&mut finding.what, &mut finding.why, &mut finding.next] {
+            *text = renamed(text);
         }
+        let evidence = finding.evidence.iter();
+        finding.evidence =
+            distinct(evidence.map(|of| Evidence::new(renamed(&of.what), renamed(&of.value))));
     }
     for rule in &mut assessment.rules {
         let cannot_tell = rule.cannot_tell.iter();

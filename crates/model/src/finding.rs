@@ -18,7 +18,7 @@ pub enum Severity {
 }
 
 /// Figure that supports a finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Hash)]
 pub struct Evidence {
     /// Name of the figure: `link in use`.
     pub what: String,

@@ -78,8 +78,8 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
 #[cfg(test)]
 mod tests {
     use iodyno_model::{
-        Assessment, EndReason, Histogram, JobStats, Kept, Measurement, Profile, RunKind, RunRecord,
-        Verdict,
+        Assessment, BlockKind, EndReason, Histogram, JobStats, Kept, Measurement, Profile, RunKind,
+        RunRecord, Verdict,
     };
 
     use crate::fit::fitted;
@@ -141,14 +141,29 @@ mod tests {
     #[test]
     fn files_of_a_fit_are_its_directory() {
         let mut record = with(&[50_000_000; 5]);
-        let mut beside = Measurement::unknown("data");
-        beside.targets = vec!["/var/lib/data.0".into(), "/var/lib/data.1".into()];
-        record.run.targets.extend(beside.targets.clone());
-        record.measurements.push(beside);
+        // A virtual disk that others use, too; a file's name begins with another's.
+        let bench = Bench::new(1).measured().host(|host| {
+            host.drives.clear();
+            host.blocks[0].kind = BlockKind::Virtual;
+        });
+        let bench = bench.measurement(0, |of| {
+            of.name = "data".into();
+            of.targets = vec!["/var/lib/log".into(), "/var/lib/log.1".into()];
+            of.conditions.device = Some("nvme0n1".into());
+            of.conditions.other_iops = Some(1e5);
+            of.conditions.other_bytes_per_s = Some(5.12e7);
+        });
+        let beside = bench.record();
+        record.snapshots = beside.snapshots;
+        record.run.targets.push("/var/lib/log.1".into());
+        record.measurements.extend(beside.measurements.into_iter().take(1));
         let judged = assessed(&record);
         let files = judged.subjects.iter().filter(|(name, _)| name.starts_with('/'));
         assert_eq!(files.collect::<Vec<_>>(), [&("/var/lib".to_owned(), Verdict::Fail)]);
         assert_eq!(judged.findings[0].subjects, ["/var/lib"]);
+        for rule in ["other-io", "virtual-disk"] {
+            assert!(judged.findings.iter().any(|of| of.rule == rule), "{rule}");
+        }
         let text = format!("{:?} {:?}", judged.findings, judged.rules);
         assert!(!text.contains("/var/lib/"), "{text}");
     }

@@ -313,7 +313,7 @@ mod tests {
     /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0xe7ec_87b7_6dd1_433f);
+        const JUDGED_BY: (&str, u64) = ("8", 0x1b96_8800_a891_b2cd);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());

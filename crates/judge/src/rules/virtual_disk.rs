@@ -46,8 +46,7 @@ fn check(context: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
     for (bottom, targets) in measured {
         let what = format!("{bottom} is a virtual disk.");
-        let targets = targets.into_iter().collect::<Vec<_>>().join(", ");
-        let evidence = vec![Evidence::new("under", targets)];
+        let evidence = targets.into_iter().map(|target| Evidence::new("under", target)).collect();
         tally.found(finding(Severity::Info, vec![bottom], what, evidence, WHY, NEXT));
     }
 }
