@@ -17,7 +17,12 @@ use crate::targets::{PreparedTarget, room};
 const MOST_FILES_NAMED: usize = 4;
 
 /// Expected load of steps, in sentences, none without targets; directories get a scratch file.
-pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<String> {
+pub(crate) fn steps(
+    targets: &[Target],
+    writes: bool,
+    scratch_ns: u64,
+    budget: &Budget,
+) -> Vec<String> {
     if targets.is_empty() {
         return Vec::new();
     }
@@ -26,7 +31,8 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
     let mut sentences = Vec::new();
     for directory in &directories {
         sentences.push(format!(
-            "In {directory} iodyno first writes a scratch file for about 10 s (256 MiB to 8 GiB, at most a quarter of the free space), and removes it at the end."
+            "In {directory} iodyno first writes a scratch file for about {} (256 MiB to 8 GiB, at most a quarter of the free space), and removes it at the end.",
+            seconds(scratch_ns)
         ));
     }
     let time = if budget.together_ns > 0 && budget.each_ns == 0 {
@@ -55,6 +61,7 @@ pub(crate) fn question(
     targets: &[Target],
     writes: bool,
     neighbours: &[&Target],
+    scratch_ns: u64,
     budget_ns: u64,
 ) -> Vec<String> {
     let (directories, devices) = split_directories(targets);
@@ -62,7 +69,8 @@ pub(crate) fn question(
         .iter()
         .map(|directory| {
             format!(
-                "In {directory} iodyno first writes a scratch file for about 10 s, and removes it at the end."
+                "In {directory} iodyno first writes a scratch file for about {}, and removes it at the end.",
+                format_duration_ns(scratch_ns as f64)
             )
         })
         .collect();

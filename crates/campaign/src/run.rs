@@ -3,7 +3,7 @@
 
 use iodyno_host::Depth;
 use iodyno_model::{Host, Permitted, Run, RunRecord, RunState, Setting, add_missing};
-use iodyno_target::{Permission, Target};
+use iodyno_target::{Permission, ScratchPlan, Target};
 
 use crate::announce;
 use crate::budget::Budget;
@@ -241,9 +241,14 @@ impl ActiveRun<'_> {
             true => options.neighbours.iter().filter(is_named).collect(),
             false => Vec::new(),
         };
+        // As much as a measurement reads again, or all experiments together.
+        let scratch_ns = if is_question { options.budget_ns } else { self.budget.stop.max_ns };
+        let scratch_ns = scratch_ns.min(ScratchPlan::LONGEST_NS);
         let sentences = match is_question {
-            true => announce::question(self.targets, writes, &neighbours, options.budget_ns),
-            false => announce::steps(self.targets, writes, &self.budget),
+            true => {
+                announce::question(self.targets, writes, &neighbours, scratch_ns, options.budget_ns)
+            }
+            false => announce::steps(self.targets, writes, scratch_ns, &self.budget),
         };
         if !sentences.is_empty() {
             tools.watcher.event(&Event::Expect(&sentences));
@@ -257,6 +262,7 @@ impl ActiveRun<'_> {
             all_or_none: is_question,
             writes,
             block_bytes: steps.map(|step| step.job.largest_block()).max().unwrap_or(0),
+            scratch_ns,
         };
         let mut scratches = Scratches::default();
         let cleared = named.clear(tools, host, &mut record.run, options, &mut scratches);

@@ -29,8 +29,6 @@ const LEAST_BYTES: u64 = 256 << 20;
 const MOST_BYTES: u64 = 8 << 30;
 /// A scratch file takes at most 1/N of the free space.
 const SHARE_OF_FREE: u64 = 4;
-/// Writing ends after this time, once the minimum size is reached, ns.
-const WRITING_NS: u64 = 10_000_000_000;
 /// Write size, bytes: a multiple of every block size, and enough to keep a drive busy, since the
 /// kernel splits it into concurrent requests.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -51,11 +49,15 @@ pub struct ScratchPlan {
 }
 
 impl ScratchPlan {
-    /// Plans a scratch file in a directory; nothing is created yet.
+    /// Longest time of writing that is of use, ns.
+    pub const LONGEST_NS: u64 = 10_000_000_000;
+
+    /// Plans a scratch file in a directory, written for `writing_ns`, or longer to reach 256 MiB;
+    /// nothing is created yet.
     ///
     /// # Errors
     /// Not a directory, or a quarter of its free space is less than 256 MiB.
-    pub fn of(target: &Target) -> Result<Self, TargetError> {
+    pub fn of(target: &Target, writing_ns: u64) -> Result<Self, TargetError> {
         let Target::Directory(directory) = target else {
             return Err(TargetError::Refused {
                 name: target.name().into(),
@@ -71,7 +73,8 @@ impl ScratchPlan {
             needed_bytes: LEAST_BYTES * SHARE_OF_FREE,
         })?;
         let id = unguessable::<16>()?;
-        Ok(Self::with(directory, u128::from_ne_bytes(id), LEAST_BYTES, most_bytes, false))
+        let id = u128::from_ne_bytes(id);
+        Ok(Self { writing_ns, ..Self::with(directory, id, LEAST_BYTES, most_bytes, false) })
     }
 
     fn with(
@@ -86,7 +89,7 @@ impl ScratchPlan {
             directory: directory.clone(),
             least_bytes,
             most_bytes,
-            writing_ns: WRITING_NS,
+            writing_ns: Self::LONGEST_NS,
             named,
         }
     }
@@ -125,8 +128,8 @@ pub struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Creates the file and fills it until 10 s of writing are over (but at least 256 MiB), the
-    /// plan's size is reached, or the disk is full. `progress` gets the bytes written and the time
+    /// Creates the file and fills it until the plan's time is over (but at least 256 MiB), its size
+    /// is reached, or the disk is full. `progress` gets the bytes written and the time
     /// since the start, ns, several times a second, and may stop it.
     ///
     /// # Errors

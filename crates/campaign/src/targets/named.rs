@@ -21,6 +21,8 @@ pub(crate) struct NamedTargets<'t> {
     pub(crate) writes: bool,
     /// Largest block of the jobs, bytes.
     pub(crate) block_bytes: u64,
+    /// Time to write a scratch file for, ns.
+    pub(crate) scratch_ns: u64,
 }
 
 impl NamedTargets<'_> {
@@ -47,7 +49,7 @@ impl NamedTargets<'_> {
             }
             let held = match target.is_directory() && !self.writes {
                 true => scratches
-                    .make(tools, &run.id, target)
+                    .make(tools, &run.id, target, self.scratch_ns)
                     .map(|clearance| ClearedTarget::Read((*target).clone(), clearance)),
                 false => clear(host, (*target).clone(), self.writes, permission),
             };

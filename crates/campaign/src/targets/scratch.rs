@@ -17,14 +17,15 @@ pub(crate) struct Scratches {
 }
 
 impl Scratches {
-    /// Makes one in the directory `target` and clears it for reading.
+    /// Makes one in the directory `target`, written for `writing_ns`, and clears it for reading.
     pub(crate) fn make(
         &mut self,
         tools: &mut Tools<'_>,
         run_id: &str,
         target: &Target,
+        writing_ns: u64,
     ) -> Result<ReadClearance, CampaignError> {
-        let plan = ScratchPlan::of(target)?;
+        let plan = ScratchPlan::of(target, writing_ns)?;
         let entry =
             JournalEntry::ScratchFile { path: plan.path().display().to_string(), identity: None };
         let ordinal = tools.store.journal_add(run_id, &entry)?;
