@@ -214,13 +214,15 @@ fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
     let refuse = |kind| Err(FileError::NotAFile { path: path.into(), kind });
     let planted = |link| FileError::PlantedLink { path: path.into(), link };
-    let mut real = real_path(path).map_err(planted)?;
-    let mut flags = OFlags::PATH;
-    if by == NameOrigin::Iodyno {
-        flags |= OFlags::NOFOLLOW;
-        let folder = real_path(folder_of(path)).map_err(planted)?;
-        real = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
-    }
+    let (real, flags) = match by {
+        NameOrigin::User => (real_path(path).map_err(planted)?, OFlags::PATH),
+        // A link of that name is refused below, whoever made it.
+        NameOrigin::Iodyno => {
+            let folder = real_path(folder_of(path)).map_err(planted)?;
+            let real = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+            (real, OFlags::PATH | OFlags::NOFOLLOW)
+        }
+    };
     let descriptor = match open_real(path, real.as_deref(), flags) {
         Ok(descriptor) => descriptor,
         Err(Errno::NOENT) if path.is_symlink() => return refuse(Kind::SymbolicLink),
