@@ -46,7 +46,7 @@ pub use plan::{
 };
 pub use preparation::{Conditioning, FillProgress, Preparing, stopped};
 pub use profiles::{FIT_FILES, profile, profile_names, profile_schema, profile_script};
-pub use resume::{Left, differences, writes_since_stop};
+pub use resume::{Left, differences, refuse_resized, writes_since_stop};
 pub use run::carry_out;
 pub use schedule::{Adapting, ScriptJobs};
 pub use tools::{Options, Resumed, Tools, now_ns};

@@ -130,6 +130,32 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusa
     Ok(messages)
 }
 
+/// Refuses files that are larger or smaller than when `points` without a size of their own were
+/// measured on them: of another file of the same size nothing is known.
+///
+/// # Errors
+/// There is such a file.
+pub fn refuse_resized(record: &RunRecord, points: &[Point]) -> Result<(), Refusal> {
+    let is_sized = |point: &Point| {
+        ["size", "filesize", "offset"].iter().any(|name| point.option(name).is_some())
+    };
+    for of in &record.measurements {
+        let ([target], Some(size)) = (of.targets.as_slice(), of.workload.size) else { continue };
+        let is_whole = |point: &&Point| {
+            let is_it = point.title == of.name && !point.own_file && !is_sized(point);
+            is_it && are_same_targets(&of.targets, &point.targets, false)
+        };
+        let Some(file) = std::fs::metadata(target).ok().filter(std::fs::Metadata::is_file) else {
+            continue;
+        };
+        if file.len() != size && points.iter().any(|point| is_whole(&point)) {
+            let [then, now] = [size, file.len()].map(|bytes| Bytes(bytes).binary());
+            return Err(format!("{target} had {then} when it was measured, and has {now}").into());
+        }
+    }
+    Ok(())
+}
+
 /// Targets of a run, also of a killed one.
 fn targets_of(record: &RunRecord) -> Vec<String> {
     let measured = record.measurements.iter().flat_map(|of| &of.targets);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use iodyno_campaign::Study;
+use iodyno_model::{Run, RunKind};
 
 /// Error of a plan; empty for a valid one.
 fn said(text: &str) -> String {
@@ -12,6 +13,19 @@ fn said(text: &str) -> String {
 const HEAD: &str = "format = \"iodyno.plan/1\"\nname = \"x\"\n";
 const ROUNDS: &str = "order = \"written\"\n[grid]\nbs = [\"4k\", \"8k\"]\n[rounds]\n";
 const TRACK: &str = "track = [{ point = \"bs=4k\", metric = \"iops\" }]";
+
+#[test]
+fn a_stored_plan_is_shown_as_it_was_measured() {
+    let grid = "targets = [\"t\"]\n[grid]\nblocksize = [\"4k\", \"8k\"]\nruntime = [1, 2]\n";
+    let plan = format!("{HEAD}{grid}");
+    assert!(said(&plan).contains("`runtime`: points last until they are known"));
+    let of = |plan: String| Study::of(&Run { kind: RunKind::Sweep, plan, ..Run::new("x", 0) });
+    let study = of(plan.clone()).unwrap();
+    assert_eq!(study.points(0)[0].title, "blocksize=4k runtime=1");
+    assert!(study.check().is_err(), "no run begins with it");
+    let many = plan.replace("targets", "repeat = 4000000000\ntargets");
+    assert_eq!(of(many), None, "another's document does not fill the memory");
+}
 
 #[test]
 fn every_mistake_has_its_place() {

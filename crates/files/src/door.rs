@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{
     FallocateFlags, FileType, Mode, OFlags, Stat, fallocate, fstat, fstatfs, major, minor, openat,
@@ -213,13 +214,15 @@ fn find(path: &Path, by: NameOrigin) -> Result<Found, FileError> {
     let failed = |errno: Errno| FileError::System { path: path.into(), error: errno.into() };
     let refuse = |kind| Err(FileError::NotAFile { path: path.into(), kind });
     let planted = |link| FileError::PlantedLink { path: path.into(), link };
-    let mut real = real_path(path).map_err(planted)?;
-    let mut flags = OFlags::PATH;
-    if by == NameOrigin::Iodyno {
-        flags |= OFlags::NOFOLLOW;
-        let folder = real_path(folder_of(path)).map_err(planted)?;
-        real = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
-    }
+    let (real, flags) = match by {
+        NameOrigin::User => (real_path(path).map_err(planted)?, OFlags::PATH),
+        // A link of that name is refused below, whoever made it.
+        NameOrigin::Iodyno => {
+            let folder = real_path(folder_of(path)).map_err(planted)?;
+            let real = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+            (real, OFlags::PATH | OFlags::NOFOLLOW)
+        }
+    };
     let descriptor = match open_real(path, real.as_deref(), flags) {
         Ok(descriptor) => descriptor,
         Err(Errno::NOENT) if path.is_symlink() => return refuse(Kind::SymbolicLink),
@@ -259,13 +262,24 @@ fn open_folder_of(path: &Path, real: Option<&Path>) -> Result<OwnedFd, FileError
 
 /// True if a loop device lies on the file: emptying it destroys a file system that may be mounted.
 fn backs_a_loop_device(stat: &Stat) -> bool {
+    static KNOWN: Mutex<(Vec<u8>, Vec<FileIdentity>)> = Mutex::new((Vec::new(), Vec::new()));
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    // The kernel counts each change of a device, so a command with a thousand outputs looks once.
+    let changes = std::fs::read("/sys/kernel/uevent_seqnum").unwrap_or_default();
+    if changes.is_empty() || known.0 != changes {
+        *known = (changes, files_of_loop_devices());
+    }
+    known.1.contains(&FileIdentity::of(stat))
+}
+
+fn files_of_loop_devices() -> Vec<FileIdentity> {
     let devices = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let loops = devices.filter(|device| device.file_name().as_bytes().starts_with(b"loop"));
-    let mut files = loops.filter_map(|device| {
+    let files = loops.filter_map(|device| {
         let path = std::fs::read(device.path().join("loop/backing_file")).ok()?;
         rustix::fs::stat(OsStr::from_bytes(path.strip_suffix(b"\n")?)).ok()
     });
-    files.any(|file| FileIdentity::of(&file) == FileIdentity::of(stat))
+    files.map(|file| FileIdentity::of(&file)).collect()
 }
 
 /// True for a pipe of another user in a folder that others may write: the output would wait for who

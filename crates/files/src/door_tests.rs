@@ -135,6 +135,9 @@ fn what_is_no_file_is_named() {
 #[ignore = "needs root"]
 fn a_file_under_a_loop_device_and_a_planted_pipe_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
+    // From here on the files of loop devices are known, until there is another one.
+    fs::write(folder.path().join("plain"), "").unwrap();
+    look(&folder.path().join("plain"), NameOrigin::User).unwrap();
     let disk = Disk::new(folder.path());
     let pipe = folder.path().join("pipe");
     tool("mkfifo", &[pipe.to_str().unwrap()]);

@@ -28,5 +28,5 @@ pub use error::{FileError, Kind};
 pub use leaving::{Left, leave, list_regular_files};
 pub use links::{PlantedLink, folder_of, open_real, real_path, refuse_shared_folder};
 pub use reading::{is_read_only, open_to_read, read, read_stream};
-pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};
+pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in, remove_new_folder};
 pub use replacing::Replacement;

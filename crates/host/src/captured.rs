@@ -181,10 +181,19 @@ impl Captured {
         write(path, NameOrigin::User, &self.to_json(|_| true, path)?)
     }
 
-    /// Writes the machine as a folder, which must not exist yet.
+    /// Writes the machine as a folder, which must not exist yet, or nothing.
     pub(crate) fn save_folder(&self, folder: &Path) -> Result<(), SourceError> {
+        let failed = |error| SourceError::Write { path: folder.into(), error };
+        std::fs::create_dir(folder).map_err(failed)?;
+        let filled = self.fill_folder(folder);
+        if filled.is_err() {
+            iodyno_files::remove_new_folder(folder);
+        }
+        filled
+    }
+
+    fn fill_folder(&self, folder: &Path) -> Result<(), SourceError> {
         let failed = |path: &Path, error| SourceError::Write { path: path.into(), error };
-        std::fs::create_dir(folder).map_err(|error| failed(folder, error))?;
         // Links last: a stranger's capture must not lead files out of the folder.
         let is_link = |(_, entry): &(&String, &Entry)| matches!(entry, Entry::Link(_));
         let (links, others): (Vec<_>, Vec<_>) = self.entries.iter().partition(is_link);
@@ -388,6 +397,7 @@ mod tests {
         ]);
         // A folder has the link's name by then.
         assert!(hostile.save_folder(&folder.path().join("new")).is_err());
+        assert!(!folder.path().join("new").exists(), "no half of a capture stays");
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 

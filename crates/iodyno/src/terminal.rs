@@ -176,7 +176,15 @@ pub(crate) fn print_error_as(program: &str, error: &anyhow::Error) {
         print_next_step(target);
     } else if let Some(campaign) = error.downcast_ref::<CampaignError>() {
         next(&campaign.next_step());
+    } else if error.chain().any(is_without_descriptors) {
+        next("allow more open files: ulimit -n 1024");
     }
+}
+
+/// True if this process has as many files open as it may (EMFILE).
+fn is_without_descriptors(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let errno = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+    errno == Some(rustix::io::Errno::MFILE.raw_os_error())
 }
 
 /// Tells how to read the facts that require root, if any are missing.
@@ -240,8 +248,8 @@ pub(crate) fn style(context: &Context, table: &Table) -> Style {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let width = terminal_size::terminal_size_of(io::stdout())
         .map(|(width, _)| usize::from(width.0))
-        .filter(|width| *width > 0)
         .or(columns)
+        .filter(|width| *width > 0)
         .unwrap_or(PLAIN_WIDTH);
     Style { width, color, wide: table.wide, columns: table.columns.clone() }
 }

@@ -61,6 +61,7 @@ fn layouts_are_built_measured_and_taken_down() {
     status(&output, 0);
     let document = json(&output.stdout);
     validate(&document, "iodyno.layouts.1");
+    assert_eq!(document["state"], "done");
     let workloads = document["workloads"].as_array().unwrap();
     let layouts = |n: usize| {
         let results = workloads[n]["results"].as_array().unwrap();
@@ -88,7 +89,7 @@ fn layouts_are_built_measured_and_taken_down() {
     }
     let again = json(&world.run(&["show", "try", "--json"]).stdout);
     assert_eq!(again["workloads"].as_array().unwrap().len(), 2);
-    assert_eq!(again["schema"], "iodyno.layouts/1");
+    assert_eq!((&again["schema"], &again["state"]), (&"iodyno.layouts/1".into(), &"done".into()));
     status(&world.run(&["show", "try", "--format", "junit"]), 2);
     let (picture, page) = (world.path("try.svg"), world.path("try.html"));
     status(&world.run(&["plot", "try", "-o", picture.to_str().unwrap()]), 0);

@@ -233,10 +233,12 @@ fn other_keys_do_nothing() {
 #[test]
 fn signals_give_the_terminal_back() {
     let world = World::new();
-    let mut session = Session::reading(&world, (80, 24), &[]);
-    session.shows("TARGET");
-    tool("kill", &["-TERM", &session.iodyno.id().to_string()]);
-    assert_eq!(session.ends().code(), Some(3), "{}", session.last_screen());
+    for signal in ["-TERM", "-QUIT"] {
+        let mut session = Session::reading(&world, (80, 24), &[]);
+        session.shows("TARGET");
+        tool("kill", &[signal, &session.iodyno.id().to_string()]);
+        assert_eq!(session.ends().code(), Some(3), "{}", session.last_screen());
+    }
     // The supervisor restores the terminal if the worker no longer can.
     let mut session = Session::reading(&world, (80, 24), &[]);
     session.shows("TARGET");

@@ -200,6 +200,11 @@ fn existing_targets_are_only_read() {
     assert!(shown.contains("SKIP data: 3 points") && shown.contains(&next), "{shown}");
     // It is not one that was stopped.
     says(&world.run(&["resume"]), 2, "nothing to resume");
+    let told = world.refused(
+        &["resume", "last"],
+        &["nothing was measured", "3 points that write, which was not permitted", "; next: "],
+    );
+    assert!(told.contains(&next), "{told}");
     assert!(measured(&world, "last").iter().all(|(name, _)| name.contains("randread")));
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
     let writes = ["sweep", "--target", "data", "--set", "rw=write"];
@@ -232,8 +237,8 @@ fn a_run_that_was_permitted_to_write_is_not_done_without() {
     let copy = text(&world.run(&["show", "copy.json"]).stdout);
     assert!(copy.starts_with("STOPPED  3 points") && !copy.contains("Next: "), "{copy}");
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
-    // The same once only they are left.
-    status(&world.run(&["resume"]), 3);
+    // Once only they are left, nothing is done.
+    world.refused(&["resume"], &["nothing was measured", "resume killed --allow-write data"]);
     status(&world.run(&["resume", "killed", "--allow-write", "data"]), 0);
     assert_eq!(names(&measured(&world, "killed")).len(), 6);
 }
@@ -280,6 +285,20 @@ fn a_killed_sweep_goes_on_where_it_was() {
         status(&output, 0);
         assert_eq!(measured(&world, &name).len(), 6);
     }
+}
+
+#[test]
+fn a_file_of_another_size_is_another_study() {
+    let world = World::new();
+    let file = world.path("data");
+    std::fs::write(&file, vec![7_u8; 1 << 20]).unwrap();
+    let sweep = ["sweep", "--target", "data", "--set", "rw=randread", "--max-time", "300ms"];
+    kill_at(&world, &[&sweep[..], &["--grid", "iodepth=1,2,3", "--name", "s"]].concat(), 1, "IOPS");
+    std::fs::write(&file, vec![7_u8; 2 << 20]).unwrap();
+    world.refused(&["resume", "s"], &["had 1 MiB when it was measured, and has 2 MiB"]);
+    std::fs::write(&file, vec![7_u8; 1 << 20]).unwrap();
+    let output = world.run(&["resume", "s"]);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -10,10 +10,10 @@ use crate::{BlockLife, Direction, Histogram, LatencyRange, Replayed};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct JobStats {
-    /// Start time, ns since 1970 UTC.
-    #[serde(rename = "started", alias = "started_ns", with = "crate::json::time")]
-    #[schemars(with = "String")]
-    pub started_ns: i64,
+    /// Start time, ns since 1970 UTC; null: it never began, or that is not known.
+    #[serde(rename = "started", alias = "started_ns", with = "crate::json::time_or_null")]
+    #[schemars(with = "Option<String>")]
+    pub started_ns: Option<i64>,
     /// Time from start to end, ramp included, ns.
     pub elapsed_ns: u64,
     /// Counted part of it, ns.

@@ -139,3 +139,21 @@ pub(crate) mod time {
         }
     }
 }
+
+/// As [`time`], with null for an unknown time, which was 1970 in earlier versions.
+pub(crate) mod time_or_null {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Time(#[serde(with = "super::time")] i64);
+
+    #[allow(clippy::ref_option, reason = "serde passes fields by reference")]
+    pub(crate) fn serialize<S: Serializer>(ns: &Option<i64>, to: S) -> Result<S::Ok, S::Error> {
+        ns.map(crate::rfc3339).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+        let known = Option::<Time>::deserialize(from)?;
+        Ok(known.map(|Time(ns)| ns).filter(|ns| *ns != 0))
+    }
+}

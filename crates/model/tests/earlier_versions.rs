@@ -58,8 +58,13 @@ fn measurements_are_read_in_both_forms() {
     let account = read::<JobStats>(json!({"started_ns": 7, "switches": 3, "sync": counted,
         "latency_ranges": [{"low_ns": 0, "high_ns": null,
             "share": {"value": 1.0, "spread": "unknown"}}]}));
-    assert_eq!((account.started_ns, account.switches, account.sync.count()), (7, 3, 2));
+    assert_eq!((account.started_ns, account.switches, account.sync.count()), (Some(7), 3, 2));
     assert_eq!(account.latency_ranges[0].share, Estimate::bare(1.0));
+    // Of a job that never began.
+    let unknown = [json!({"started": "1970-01-01T00:00:00Z"}), json!({"started": null}), json!({})];
+    for written in unknown.map(read::<JobStats>).map(|of| serde_json::to_value(of).unwrap()) {
+        assert!(written["started"].is_null(), "{written}");
+    }
     assert_eq!(account.cpu, CpuUse::default());
 
     let mut conditions = serde_json::to_value(Conditions::default()).unwrap();

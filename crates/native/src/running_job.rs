@@ -240,7 +240,7 @@ impl RunningJob {
 
     pub(crate) fn start(&mut self, now_ns: u64, start_unix_ns: i64) {
         self.started_ns = Some(now_ns);
-        self.report.account.started_ns = start_unix_ns + now_ns as i64;
+        self.report.account.started_ns = Some(start_unix_ns + now_ns as i64);
         if self.ramped {
             self.control.end_ramp();
         }

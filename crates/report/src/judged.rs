@@ -59,6 +59,14 @@ impl<'a> Judged<'a> {
             .map(move |(index, of)| (of, self.assessment.of(index)))
     }
 
+    /// Returns the measurements that count, with their index: without those that failed or were cut
+    /// off, and succeeded after the run was resumed.
+    pub(crate) fn counting(
+        self,
+    ) -> impl Iterator<Item = (usize, (&'a Measurement, Option<&'a JudgedMeasurement>))> {
+        self.measurements().enumerate().filter(move |(index, _)| !self.record.is_repeated(*index))
+    }
+
     /// Returns the host name, if known.
     pub(crate) fn hostname(self) -> Option<&'a str> {
         self.record.host()?.hostname.get().map(String::as_str)

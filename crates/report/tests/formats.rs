@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Limit, Side, compare, rulings};
-use iodyno_model::{Assessment, EndReason, Estimate, Fact, RunRecord, RunState, Validity, Verdict};
+use iodyno_model::{
+    Assessment, EndReason, Estimate, Fact, Measurement, RunRecord, RunState, Validity, Verdict,
+};
 use iodyno_report::export::{Command as Offers, FORMATS, LiveCounts, LiveMetrics, Results};
 use iodyno_report::{Compared, Judged};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -297,6 +299,25 @@ fn openmetrics_is_read_by_a_prometheus_parser() {
         assert_eq!(series.len(), count, "no series stands there twice");
         assert!(!text.contains("NaN") && !text.contains('\u{1b}'), "{text}");
     }
+}
+
+#[test]
+fn a_failure_that_was_repeated_with_success_does_not_count() {
+    let (mut record, assessment) = runs().remove(4);
+    let again = Measurement { end: EndReason::Done, ..record.measurements[0].clone() };
+    let failed = |record: &RunRecord| {
+        let of = Judged { record, assessment: &assessment };
+        let metrics = text("openmetrics", of);
+        let ones = metrics.lines().filter(|line| line.starts_with("iodyno_measurement_failed{"));
+        (
+            ones.filter(|line| line.ends_with(" 1")).count(),
+            text("ocp", of).contains("\"message\":\"EIO at 4096"),
+        )
+    };
+    assert_eq!(failed(&record), (1, true));
+    record.run.resumed_at = vec![record.measurements.len()];
+    record.measurements.push(again);
+    assert_eq!(failed(&record), (0, false));
 }
 
 #[test]

@@ -273,8 +273,7 @@ impl Outcome {
 }
 
 fn add_account(sum: &mut JobStats, one: &JobStats, ramp_ns: u64) {
-    let first = sum.elapsed_ns == 0;
-    sum.started_ns = if first { one.started_ns } else { sum.started_ns.min(one.started_ns) };
+    sum.started_ns = [sum.started_ns, one.started_ns].into_iter().flatten().min();
     // Both of fio's times begin after the ramp.
     sum.elapsed_ns = sum.elapsed_ns.max(one.elapsed_ns.saturating_add(ramp_ns));
     sum.counted_ns = sum.counted_ns.max(one.counted_ns);

@@ -135,7 +135,7 @@ impl<'a> Section<'a> {
     fn of(job: &'a ReportJob<'_>, member: &Member<'_>) -> Self {
         let measurement = job.measurement;
         let mut account = member.account.cloned().unwrap_or_else(|| JobStats {
-            started_ns: measurement.started_ns.unwrap_or(0),
+            started_ns: measurement.started_ns,
             elapsed_ns: measurement.warmup_ns + measurement.duration_ns.unwrap_or(0),
             counted_ns: measurement.duration_ns.unwrap_or(0),
             failure: measurement.failure().map(str::to_owned),
@@ -181,7 +181,7 @@ impl<'a> Section<'a> {
             reporting: &job.reporting,
             iodepth: account.latency_target_depth.or(measurement.workload.iodepth).unwrap_or(0),
             members,
-            started_ns: account.started_ns,
+            started_ns: account.started_ns.or(measurement.started_ns).unwrap_or(0),
             by_direction,
             mixed: mixed || job.reporting.unified == Unified::Mixed,
             steadystate_attained: account.steadystate_attained == Some(true),

@@ -144,7 +144,7 @@ impl DocumentHead {
         let (elapsed_ns, threads) = wall_time(job, counted_ns.unwrap_or(0), &asked, is_alone);
         let cpu = cpu(job, threads);
         let account = JobStats {
-            started_ns: started_ns.unwrap_or(0),
+            started_ns,
             elapsed_ns,
             counted_ns: counted_ns.unwrap_or(0),
             threads: if threads > 1.0 { threads as u32 } else { 0 },

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use iodyno_campaign::{
     Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, WriteCacheState,
-    cost, differences, writes_since_stop,
+    cost, differences, refuse_resized, writes_since_stop,
 };
 use iodyno_files::folder_of;
-use iodyno_model::{PtsStatement, Run, RunRecord, RunState, own_command};
+use iodyno_model::{PtsStatement, Run, RunRecord, RunState, SkipReason, own_command};
 use iodyno_store::Store;
 use iodyno_target::TargetError;
 
@@ -18,7 +18,7 @@ use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCach
 use crate::commands::setup::Setup;
 use crate::commands::study::{
     StudyRun, generator, indispensable, measure, not_permitted, outline, permitted_points, print,
-    refuse_partial, skipped_note, study_targets,
+    refuse_partial, resumption, skipped_note, study_targets,
 };
 use crate::context::{Context, Usage, bail_usage, read};
 use crate::{bench_fio, terminal};
@@ -183,7 +183,9 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         }
         return print(context, &mut setup, &record, &run_options.load_options.table);
     }
+    study.check()?;
     let refused = |Refusal(what)| Usage(format!("{what}: this would be a different study"));
+    refuse_resized(&record, &all).map_err(refused)?;
     let mut told = differences(&record, &setup.host).map_err(refused)?;
     let targets = study_targets(&study, &setup)?;
     let preparing = match &study.preparation {
@@ -192,6 +194,13 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     };
     let what_is_left = Left { study: &study, points: &left, prepares: preparing.is_some() };
     told.extend(writes_since_stop(&record, &setup.host, &what_is_left).map_err(refused)?);
+    let measures_nothing = (left.is_empty() || is_done) && preparing.is_none();
+    if measures_nothing && (is_partial || record.run.state == RunState::Done) {
+        refuse_partial(&study, &left_out)?;
+        let next = resumption(&setup.host, name, left_out.iter().map(Point::place));
+        let left = SkipReason::NotPermitted { points: left_out.len() };
+        bail_usage!("{name}: nothing was measured; skipped: {left}; next: {next}");
+    }
     told.iter().for_each(|sentence| terminal::note(&format!("note: {sentence}")));
     if !context.quiet {
         let preparation = if preparing.is_some() { ", and of its preparation" } else { "" };
@@ -208,8 +217,8 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
             terminal::note(&format!("{name}: {}", skipped_note(left_out.len())));
         }
     }
-    if (left.is_empty() || is_done) && preparing.is_none() {
-        let record = if is_partial { record } else { mark_done(&mut setup.store, record)? };
+    if measures_nothing {
+        let record = mark_done(&mut setup.store, record)?;
         return print(context, &mut setup, &record, &run_options.load_options.table);
     }
     refuse_partial(&study, &left_out)?;

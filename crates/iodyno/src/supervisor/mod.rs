@@ -24,7 +24,7 @@ use anyhow::Result;
 use iodyno_model::own_command;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use self::hangs::{Hang, HangDetector};
@@ -79,7 +79,8 @@ pub(crate) fn supervised(work: impl FnOnce() -> u8, has_leftovers: fn() -> bool)
 /// Signals that request an end. SIGHUP is left out if it was ignored at the start, as by nohup(1).
 pub(crate) fn termination_signals() -> impl Iterator<Item = i32> {
     let ignored = process::ignores(SIGHUP);
-    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| *signal != SIGHUP || !ignored)
+    let all = [SIGINT, SIGTERM, SIGQUIT, SIGHUP].into_iter();
+    all.filter(move |signal| *signal != SIGHUP || !ignored)
 }
 
 /// An end requested by the user.

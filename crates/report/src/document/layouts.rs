@@ -1,6 +1,7 @@
 //! Public document of storage layouts, compared with a single drive and with all drives at once.
 
 use iodyno_judge::layouts::LayoutWorkload;
+use iodyno_model::RunState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,11 +11,13 @@ use serde::Serialize;
 pub struct LayoutsDocument {
     /// `iodyno.layouts/1`.
     pub schema: String,
+    /// `done` if each layout was built and measured to its end.
+    pub state: RunState,
     /// Workloads, in the order in which they were measured.
     pub workloads: Vec<LayoutWorkload>,
 }
 
 /// Builds the document of the measured workloads.
-pub fn layouts_document(workloads: &[LayoutWorkload]) -> LayoutsDocument {
-    LayoutsDocument { schema: "iodyno.layouts/1".into(), workloads: workloads.to_vec() }
+pub fn layouts_document(state: RunState, workloads: &[LayoutWorkload]) -> LayoutsDocument {
+    LayoutsDocument { schema: "iodyno.layouts/1".into(), state, workloads: workloads.to_vec() }
 }

@@ -25,13 +25,13 @@ pub struct PlannedPoint {
 }
 
 /// Returns the indices of the first `count` measurements in the order of the planned points, those
-/// of the same point next to each other.
+/// of the same point next to each other, without those that were repeated successfully.
 pub(crate) fn in_order(record: &RunRecord, planned: &[PlannedPoint], count: usize) -> Vec<usize> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (at, point) in planned.iter().enumerate() {
         places.entry(&point.title).or_insert(at);
     }
-    let mut order: Vec<usize> = (0..count).collect();
+    let mut order: Vec<usize> = (0..count).filter(|n| !record.is_repeated(*n)).collect();
     order.sort_by_key(|n| places.get(record.measurements[*n].name.as_str()));
     order
 }

@@ -6,6 +6,7 @@ mod trial;
 mod workload;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
@@ -312,5 +313,13 @@ fn print(
         worded.collect()
     });
     let table = &arguments.run_options.load_options.table;
-    terminal::print(&comparison::shown(context, &compared, table, &further)?)
+    // A layout without a run was stopped before, or could not be built.
+    let missing = match context.interrupted.load(Ordering::Relaxed) {
+        true => RunState::Interrupted,
+        false => RunState::Failed,
+    };
+    let missing = (measured.len() < trials.len()).then_some(missing);
+    let states = measured.iter().map(|(_, record)| record.run.state).chain(missing);
+    let state = comparison::state_of(states);
+    terminal::print(&comparison::shown(context, &compared, state, table, &further)?)
 }

@@ -86,18 +86,27 @@ fn name_resumption(options: &mut Options, host: &Host) {
         (None, "") => &options.id,
         (_, _) => &options.name,
     };
-    let mut command = format!("resume {}", shell_word(run));
     let is_refused = |one: &Skipped| matches!(one.why, SkipReason::NotPermitted { .. });
-    for one in options.unusable.iter().filter(|one| is_refused(one)) {
-        let target = resolve_all(host, std::slice::from_ref(&one.target)).ok();
-        let word = target.and_then(|found| found.first()?.permission_word(host));
-        let word = word.unwrap_or_else(|| one.target.clone());
-        let _ = write!(command, " --allow-write {}", shell_word(&word));
-    }
-    let next = own_command(&command);
+    let refused = options.unusable.iter().filter(|one| is_refused(one));
+    let next = resumption(host, run, refused.map(|one| one.target.clone()));
     for one in options.unusable.iter_mut().filter(|one| is_refused(one)) {
         one.next.clone_from(&next);
     }
+}
+
+/// Command that resumes `run` and permits writing `places`.
+pub(crate) fn resumption(
+    host: &Host,
+    run: &str,
+    places: impl IntoIterator<Item = String>,
+) -> String {
+    let mut command = format!("resume {}", shell_word(run));
+    for place in distinct(places) {
+        let target = resolve_all(host, std::slice::from_ref(&place)).ok();
+        let word = target.and_then(|found| found.first()?.permission_word(host));
+        let _ = write!(command, " --allow-write {}", shell_word(&word.unwrap_or(place)));
+    }
+    own_command(&command)
 }
 
 /// Targets that a study prepares or applies steps to; otherwise jobs name their own.

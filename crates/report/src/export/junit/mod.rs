@@ -69,10 +69,7 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     ];
     machine.properties.extend(of.hostname().map(|host| ("host", host.to_owned())));
     let mut names = CaseNames::new(of.record);
-    for (n, (measurement, judged)) in of.measurements().enumerate() {
-        if measurement.failure().is_some() && of.record.is_repeated(n) {
-            continue;
-        }
+    for (_, (measurement, judged)) in of.counting() {
         let mut own = of_names(&measurement.targets).first().copied();
         // Those of the files of a fit are its directory's.
         own = own.filter(|_| measurement.targets.len() == 1 || run.kind == RunKind::Fit);

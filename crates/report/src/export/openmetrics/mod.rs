@@ -233,7 +233,7 @@ fn measurement_families(of: Judged<'_>) -> Vec<Family> {
     let mut failed =
         Family::new("iodyno_measurement_failed", "", "1 if a measurement failed, else 0.");
     let mut figures = Figures::new();
-    for (index, (measurement, judged)) in of.measurements().enumerate() {
+    for (index, (measurement, judged)) in of.counting() {
         let labels = measurement_labels(of, index, measurement);
         failed.push(labels.clone(), f64::from(u8::from(measurement.failure().is_some())));
         if let Some(judged) = judged {
