@@ -108,6 +108,15 @@ impl Source for Recorder<'_> {
         result
     }
 
+    fn other_mount_namespaces(&self) -> Vec<u32> {
+        let processes = self.source.other_mount_namespaces();
+        // Only these are recorded, not every process of the machine.
+        for process in &processes {
+            let _ = self.link(&format!("/proc/{process}/ns/mnt"));
+        }
+        processes
+    }
+
     fn real_path(&self, path: &str) -> io::Result<String> {
         let result = self.source.real_path(path);
         if result.is_ok() {

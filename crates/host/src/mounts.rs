@@ -1,5 +1,7 @@
 //! Lists mounts.
 
+use std::collections::HashSet;
+
 use iodyno_model::Mount;
 
 use crate::read;
@@ -21,10 +23,21 @@ pub struct MountPoint {
     pub source: String,
 }
 
+impl MountPoint {
+    /// Identifies the file system: by its device's number or, if that is anonymous, its source.
+    fn file_system(&self) -> ((u32, u32), String) {
+        match self.major {
+            0 => ((0, 0), self.source.clone()),
+            _ => ((self.major, self.minor), String::new()),
+        }
+    }
+}
+
 /// Lists all mounts in the order of mounting (the last one at a mount point hides the others):
-/// those visible to this process, then those of init's mount namespace that are not, as far as
-/// readable (proc(5), /proc/PID/mountinfo). Mount points are as the kernel gives them and may
-/// contain any character.
+/// those visible to this process, those of init's mount namespace that are not, and of all others
+/// (containers, services) the file systems of devices that are mounted nowhere else, by the path
+/// that leads there (`/proc/PID/root/data`); as far as readable (proc(5), /proc/PID/mountinfo).
+/// Mount points are as the kernel gives them and may contain any character.
 pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
     let mut mounts: Vec<MountPoint> = Vec::new();
     for process in ["self", "1"] {
@@ -35,6 +48,17 @@ pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
                     == (mount.major, mount.minor, &mount.mount.at)
             };
             if !mounts.iter().any(same) {
+                mounts.push(mount);
+            }
+        }
+    }
+    let mut known: HashSet<_> = mounts.iter().map(MountPoint::file_system).collect();
+    for process in source.other_mount_namespaces() {
+        let text = read::file(source, &format!("/proc/{process}/mountinfo")).unwrap_or_default();
+        for mut mount in text.lines().filter_map(parse) {
+            let is_on_device = mount.major != 0 || mount.source.starts_with("/dev/");
+            if is_on_device && known.insert(mount.file_system()) {
+                mount.mount.at = format!("/proc/{process}/root{}", mount.mount.at);
                 mounts.push(mount);
             }
         }

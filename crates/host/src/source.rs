@@ -1,5 +1,6 @@
 //! The only access to facts about the machine.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -119,6 +120,21 @@ pub trait Source: Send + Sync {
 
     /// Target of the symbolic link at `path`, as written in it.
     fn link(&self, path: &str) -> io::Result<String>;
+
+    /// Ids of processes with a mount namespace that is neither this process's nor init's, one for
+    /// each.
+    fn other_mount_namespaces(&self) -> Vec<u32> {
+        let namespace = |process: &str| self.link(&format!("/proc/{process}/ns/mnt"));
+        let mut known: HashSet<String> =
+            ["self", "1"].iter().filter_map(|process| namespace(process).ok()).collect();
+        let names = self.list("/proc").unwrap_or_default();
+        let mut processes: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        processes.sort_unstable();
+        processes.retain(|process| {
+            namespace(&process.to_string()).is_ok_and(|namespace| known.insert(namespace))
+        });
+        processes
+    }
 
     /// Resolves the symbolic links in `path`.
     fn real_path(&self, path: &str) -> io::Result<String>;

@@ -2,7 +2,9 @@
 
 mod support;
 
-use iodyno_host::{Depth, Exports, FileId, Openers, exports, mounts, openers, snapshot};
+use iodyno_host::{
+    Captured, Depth, Exports, FileId, Openers, capture, exports, mounts, openers, snapshot,
+};
 use iodyno_model::{BlockKind, Bytes, Fact, Host, Use};
 use support::Machine;
 
@@ -58,6 +60,18 @@ fn layers_and_uses_are_found() {
              32 1 0:41 / /tmp rw - tmpfs tmpfs rw\n",
         )
         .file("/proc/1/mountinfo", "40 1 253:0 / /elsewhere rw - xfs /dev/mapper/vg-data rw\n")
+        // A container sees what is mounted here, and mounts a device for itself alone.
+        .link("/proc/1/ns/mnt", "mnt:[1]")
+        .link("/proc/70/ns/mnt", "mnt:[1]")
+        .link("/proc/700/ns/mnt", "mnt:[7]")
+        .link("/proc/701/ns/mnt", "mnt:[7]")
+        .file(
+            "/proc/700/mountinfo",
+            "50 1 253:0 / /data rw - xfs /dev/mapper/vg-data rw\n\
+             51 1 0:41 / /tmp rw - tmpfs tmpfs rw\n\
+             52 1 259:0 / /its\\040own rw - ext4 /dev/nvme0n1 rw\n\
+             53 1 259:0 / /again rw - ext4 /dev/nvme0n1 rw\n",
+        )
         .directory("/sys/fs/btrfs/0f0e-uuid/devices/nvme0n1p10")
         .directory("/sys/fs/btrfs/features")
         .open();
@@ -84,7 +98,11 @@ fn layers_and_uses_are_found() {
     assert_eq!(uses(&host, "nvme0n1p2"), ["swap"]);
     assert_eq!(uses(&host, "nvme0n1p3"), ["backs loop0"]);
     assert_eq!(uses(&host, "nvme0n1p10"), ["mounted at /home", "member of btrfs 0f0e-uuid"]);
-    assert_eq!(uses(&host, "nvme0n1"), [""; 0]);
+    assert_eq!(uses(&host, "nvme0n1"), ["mounted at /proc/700/root/its own"]);
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("captured.json");
+    capture(&source, &to, false).unwrap();
+    assert_eq!(snapshot(&Captured::open(&to).unwrap(), Depth::Full), host);
 
     let bottom: Vec<_> = host.bottom_of("dm-0").iter().map(|block| block.name.clone()).collect();
     assert_eq!(bottom, ["nvme0n1"]);

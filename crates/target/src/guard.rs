@@ -174,7 +174,15 @@ pub(crate) struct Guard<'g> {
 
 impl Guard<'_> {
     fn block(&self, target: &BlockTarget) -> Result<WriteClearance, TargetError> {
-        let words = self.verify(target)?;
+        let words = self.verify(target).map_err(|error| match error {
+            // No "unused data" where a claim has no other trace, such as a mount after umount -l.
+            TargetError::NotAllowed { .. } | TargetError::HoldsData { .. }
+                if is_claimed(target) =>
+            {
+                TargetError::Claimed { name: target.name.clone() }
+            }
+            error => error,
+        })?;
         let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name = target.name.as_str();
         let descriptor =
@@ -334,6 +342,12 @@ fn read_only(name: &str) -> TargetError {
         name: name.into(),
         why: "the drive is write-protected, or was set read-only (blockdev --setro)",
     }
+}
+
+/// True if the kernel or a process has claimed the device, which must not be this one.
+fn is_claimed(target: &BlockTarget) -> bool {
+    let flags = READ | OFlags::EXCL;
+    rustix::fs::open(&target.path, flags, Mode::empty()).is_err_and(|errno| errno == Errno::BUSY)
 }
 
 /// Verifies that the descriptor is the device that was resolved.

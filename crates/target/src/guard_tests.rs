@@ -261,7 +261,7 @@ fn a_mount_that_only_another_namespace_sees_is_a_use() {
     let mut line = String::new();
     io::BufRead::read_line(&mut io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line)
         .unwrap();
-    let found = std::panic::catch_unwind(|| in_use(&disk, "claims it"));
+    let found = std::panic::catch_unwind(|| in_use(&disk, at.to_str().unwrap()));
     assert_eq!(line, "mounted\n");
     drop(child.stdin.take());
     child.wait().unwrap();

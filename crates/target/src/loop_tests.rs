@@ -6,12 +6,13 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use iodyno_host::{Depth, Live, snapshot};
 use rustix::fs::OFlags;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
 use crate::testing::host_under;
-use crate::{ScratchFile, ScratchPlan, TargetError, TargetKind, resolve, resolve_all};
+use crate::{Permission, ScratchFile, ScratchPlan, TargetError, TargetKind, resolve, resolve_all};
 
 #[test]
 #[ignore = "needs root"]
@@ -50,6 +51,28 @@ fn another_device_under_the_same_name_is_not_cleared() {
     assert!(matches!(target.clear_for_reading(), Err(TargetError::Changed { .. })));
     // By path it is a device that the host does not have.
     assert!(matches!(resolve(&host, &disk.device), Err(TargetError::Refused { .. })));
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_mount_without_a_name_is_a_use_and_its_data_is_not_unused() {
+    let mounted = Ext4::new(16 * MIB, "rw");
+    let (disk, at) = (&mounted.disk, mounted.at.to_str().unwrap());
+    let file = fs::File::create(mounted.at.join("kept")).unwrap();
+    run("umount", &["--lazy", at]);
+    let host = snapshot(&Live::new(), Depth::Quick);
+    let target = resolve(&host, disk.name()).unwrap().remove(0);
+    let named = Permission { allow_write: vec![disk.word()], ..Permission::default() };
+    let refusal =
+        |permission: &Permission| target.clear_for_writing(&host, permission).unwrap_err();
+    let unnamed = Permission::default();
+    let claimed = [refusal(&named), refusal(&unnamed)];
+    drop(file);
+    eventually("nobody uses it", || matches!(refusal(&named), TargetError::HoldsData { .. }));
+    run("mount", &[&disk.device, at]);
+    for error in claimed {
+        assert!(matches!(error, TargetError::Claimed { .. }), "{error}");
+    }
 }
 
 #[test]

@@ -162,7 +162,7 @@ pub enum TargetError {
     /// The target is to be written, and opened exclusively by somebody who cannot be seen.
     #[error(
         "{name} is in use, not written: the kernel or a process claims it (a pool that is \
-         imported, or another iodyno)"
+         imported, a mount after umount -l, another iodyno)"
     )]
     Claimed {
         /// The target.
