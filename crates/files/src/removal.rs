@@ -76,10 +76,13 @@ pub fn remove_in(
     }
 }
 
-/// Removes a folder that the caller has just created, with all that is in it; follows no link. Of
-/// what cannot be removed nothing is told: the caller has an error already.
-pub fn remove_new_folder(folder: &Path) {
-    let _ = std::fs::remove_dir_all(folder);
+/// Removes the folder that the caller has just created as `made`, with all that is in it, and no
+/// other that took its place; follows no link. Of what cannot be removed nothing is told: the
+/// caller has an error already.
+pub fn remove_new_folder(folder: &Path, made: FileIdentity) {
+    if rustix::fs::lstat(folder).is_ok_and(|stat| FileIdentity::of(&stat) == made) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
 }
 
 /// Opens a directory, so that files in it can be named safely.

@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Bound;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use iodyno_files::NameOrigin;
+use iodyno_files::{FileIdentity, NameOrigin};
 use iodyno_model::BackingFile;
 use serde::{Deserialize, Serialize};
 
@@ -185,9 +186,11 @@ impl Captured {
     pub(crate) fn save_folder(&self, folder: &Path) -> Result<(), SourceError> {
         let failed = |error| SourceError::Write { path: folder.into(), error };
         std::fs::create_dir(folder).map_err(failed)?;
+        let made = std::fs::symlink_metadata(folder).map_err(failed)?;
         let filled = self.fill_folder(folder);
         if filled.is_err() {
-            iodyno_files::remove_new_folder(folder);
+            let made = FileIdentity { device: made.dev(), inode: made.ino() };
+            iodyno_files::remove_new_folder(folder, made);
         }
         filled
     }
