@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Direction, DiskStats, Drive, EndReason, Fact, Host, Measurement,
-    RunRecord, distinct,
+    RunRecord, RunState, distinct,
 };
 
-use crate::plan::Refusal;
-use crate::plan::{Point, Study};
+use crate::plan::{Order, Point, Refusal, Study, divided};
 use crate::schedule::{convergences, growth, over_in};
 use crate::target_names::{are_same_targets, is_same_target};
 use crate::tools::Resumed;
@@ -57,6 +56,42 @@ impl Resumed {
         let left = left.collect();
         let phases = record.measurements.iter().map(|of| of.phase).max().unwrap_or(0);
         (Self { run_id: record.run.id.clone(), phases, is_partial: false }, left)
+    }
+}
+
+impl Study {
+    /// What a stopped run did not begin, each with its targets; nothing of rounds, headroom,
+    /// predictions and scaling, where results decide what follows.
+    pub fn not_begun(&self, record: &RunRecord) -> Vec<(String, Vec<String>)> {
+        let run = &record.run;
+        let is_open = self.rounds.is_some() || self.headroom.is_some() || self.scaling.is_some();
+        if run.state != RunState::Interrupted || is_open || self.adaptive {
+            return Vec::new();
+        }
+        let has_begun = |title: &str, targets: &[String], own_file: bool| {
+            let mut all = record.measurements.iter().filter(|of| of.name == title);
+            all.any(|of| are_same_targets(&of.targets, targets, own_file))
+        };
+        if self.is_of_steps() {
+            let steps = self.target_steps().unwrap_or_default();
+            let is_used = |target: &&String| run.skipped.iter().all(|one| one.target != **target);
+            let used: Vec<String> = run.targets.iter().filter(is_used).cloned().collect();
+            let [each, together] = divided(&steps, used.len());
+            let alone =
+                used.iter().flat_map(|target| each.iter().map(|n| (*n, vec![target.clone()])));
+            let all = alone.chain(together.into_iter().map(|n| (n, used.clone())));
+            let all = all.map(|(n, targets)| (steps[n].name.clone(), targets));
+            return all.filter(|(title, targets)| !has_begun(title, targets, false)).collect();
+        }
+        let mut located = self.clone();
+        located.targets = self.located(&run.targets);
+        located.order = Order::Written;
+        let may_write = run.not_permitted() == 0;
+        let left = located.points(0).into_iter().filter(|point| {
+            (may_write || !point.writes())
+                && !has_begun(&point.title, &point.targets, point.own_file)
+        });
+        distinct(left.map(|point| (point.title, point.targets)))
     }
 }
 

@@ -141,14 +141,21 @@ pub(crate) fn live_line(line: &str) {
     }
 }
 
-/// Wraps `line` at `width` between words. Words are never cut: a path has to be copied whole.
-fn wrapped(line: &str, width: usize) -> String {
-    let (mut text, mut used) = (String::with_capacity(line.len()), 0);
-    for (n, word) in line.split(' ').enumerate() {
+/// Wraps `text` at `width` between words; continued lines are indented by two more. Words are never
+/// cut: a path has to be copied whole.
+fn wrapped(text: &str, width: usize) -> String {
+    text.split('\n').map(|line| wrapped_line(line, width)).collect::<Vec<_>>().join("\n")
+}
+
+fn wrapped_line(line: &str, width: usize) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let (mut text, mut used) = (" ".repeat(indent), indent);
+    for (n, word) in line[indent..].split(' ').enumerate() {
         let length = word.chars().count();
         if n > 0 && used + 1 + length > width {
             text.push('\n');
-            used = 0;
+            text.push_str(&" ".repeat(indent + 2));
+            used = indent + 2;
         } else if n > 0 {
             text.push(' ');
             used += 1;
@@ -267,8 +274,9 @@ mod tests {
 
     #[test]
     fn lines_break_between_words_only() {
-        assert_eq!(wrapped("one two three", 7), "one two\nthree");
-        assert_eq!(wrapped("in /a/very/long/path x", 5), "in\n/a/very/long/path\nx");
+        assert_eq!(wrapped("one two three", 7), "one two\n  three");
+        assert_eq!(wrapped("in /a/very/long/path x", 5), "in\n  /a/very/long/path\n  x");
+        assert_eq!(wrapped("  next: do this\nor that", 10), "  next: do\n    this\nor that");
         assert_eq!(wrapped("as it is", usize::MAX), "as it is");
     }
 

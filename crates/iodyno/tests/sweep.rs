@@ -12,7 +12,7 @@ fn write(world: &World, name: &str, text: &str) {
 }
 
 /// A small grid on a file made for it.
-const GRID: [&str; 19] = [
+pub(crate) const GRID: [&str; 19] = [
     "sweep",
     "--target",
     "data",

@@ -60,20 +60,9 @@ pub(crate) fn error_name(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |errno| errno_name(i64::from(errno)))
 }
 
-/// Names of the errnos that block devices, file systems and the engines' system calls return.
 fn errno_name(errno: i64) -> String {
-    macro_rules! name {
-        ($($name:ident)*) => {
-            match i32::try_from(errno) {
-                $(Ok(libc::$name) => stringify!($name).into(),)*
-                _ => format!("errno {errno}"),
-            }
-        };
-    }
-    name!(EPERM ENOENT EINTR EIO ENXIO EBADF EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV
-        EINVAL EMFILE ENFILE EFBIG ENOSPC EROFS ENOSYS ENODATA ETIME ENOLINK EPROTO EBADMSG
-        EOVERFLOW EILSEQ EOPNOTSUPP ENOBUFS ETIMEDOUT ESTALE EREMOTEIO ENOMEDIUM ECANCELED
-        EBADE EBADR)
+    let known = i32::try_from(errno).ok().and_then(iodyno_job::errno_name);
+    known.map_or_else(|| format!("errno {errno}"), str::to_owned)
 }
 
 #[cfg(test)]

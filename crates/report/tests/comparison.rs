@@ -3,8 +3,8 @@
 mod common;
 
 use common::{assert_as_expected, style};
-use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Limit, Side, compare, rulings};
+use iodyno_judge::{ClaimBook, ExitStatus};
 use iodyno_model::{EndReason, Estimate, Fact, RunRecord, WrittenState};
 use iodyno_report::Compared;
 use iodyno_report::document::{compare_document, schemas};
@@ -231,6 +231,14 @@ fn a_workload_that_the_candidate_lacks_is_named_beside_the_verdict() {
     for text in [&screen, &export("markdown")] {
         assert!(text.contains("9 I/Os failed"), "{text}");
     }
+    // Without limits, too, the verdict is first.
+    let compared = Compared { rulings: &[], status: ExitStatus::Fine, ..compared };
+    let (format, _) = FORMATS.iter().find(|(of, _)| of.name() == "markdown").expect("a format");
+    let text = format.export(Results::Comparison(compared)).expect("a form");
+    let screen = iodyno_report::text::comparison_screen(&comparison, &[], 0, &style(200));
+    let (label, words) = screen.lines().next().expect("a line").split_once("  ").expect("words");
+    let text = String::from_utf8(text).expect("text");
+    assert!(text.starts_with(&format!("**{label}** {words}\n")), "{text}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use iodyno_model::{
 
 use super::surface::{KneeOf, MeasuredPoint, Surface, is_outstanding};
 use crate::measurement::p99::Q;
-use crate::plan::{Point, Study};
+use crate::plan::{Order, Point, Study};
 use crate::target_names::{are_same_targets, is_same_target};
 
 /// Confidence level of percentiles.
@@ -73,6 +73,8 @@ impl Study {
         }
         let mut located = self.clone();
         located.targets = self.located(&record.run.targets);
+        // As the axes are written, not as points were measured.
+        located.order = Order::Written;
         if self.headroom.is_some() {
             let headroom = located.headrooms(&record.measurements);
             return Some(Predictions { headroom, ..Predictions::default() });
@@ -85,7 +87,7 @@ impl Study {
 
     /// Its targets, under the run's names if they were typed in another directory or on another
     /// machine.
-    fn located(&self, began: &[String]) -> Vec<String> {
+    pub(crate) fn located(&self, began: &[String]) -> Vec<String> {
         let own_file = self.parts().iter().any(|step| step.own_file);
         let locate = |typed: &String| {
             if began.iter().any(|target| is_same_target(target, typed, own_file)) {

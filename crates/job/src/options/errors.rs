@@ -47,9 +47,11 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| {
-            let list = |list: &Vec<i32>| {
-                list.iter().map(|number| errno::name(*number)).collect::<Vec<_>>().join(":")
+            let word = |errno: &i32| match errno::errno_name(*errno) {
+                Some(name) => name.to_owned(),
+                None => errno.to_string(),
             };
+            let list = |list: &Vec<i32>| list.iter().map(word).collect::<Vec<_>>().join(":");
             let PerDirection { read, write, trim } = &job.errors.ignore_error;
             let text = [read, write, trim].map(list).join(",");
             text.trim_end_matches(',').into()

@@ -36,6 +36,7 @@ use std::sync::LazyLock;
 
 pub use check::{check, notes};
 pub use engine::READING_ENGINES_OF_FIO;
+pub use errno::errno_name;
 pub use kind::Kind;
 pub use resolve::gcd;
 use value::{Parsed, Refusal, Value};

@@ -7,7 +7,7 @@ use iodyno_judge::comparison::{Outcome, SideFacts};
 use super::{ExportError, Exporter, Result, Results};
 use crate::compared::{Compared, outcome_words};
 use crate::text::clean;
-use crate::text::comparison::{Cells, cells, failed_ios, names, only_in, outcome};
+use crate::text::comparison::{Cells, cells, conclusion, failed_ios, names, only_in};
 
 /// Markdown as shown by GitHub, GitLab and Forgejo.
 pub(super) struct Markdown;
@@ -31,11 +31,8 @@ impl Exporter for Markdown {
 
 /// Formats the verdict, the limits that are not kept, the table and the sides.
 fn markdown(of: Compared<'_>) -> String {
-    let mut out = String::new();
-    if !of.rulings.is_empty() {
-        let (label, _, words) = outcome(of.rulings, of.status as u8);
-        let _ = writeln!(out, "**{label}** {}\n", escaped(&words));
-    }
+    let (label, _, words, _) = conclusion(of.comparison, of.rulings, of.status as u8);
+    let mut out = format!("**{label}** {}\n\n", escaped(&words));
     for ruling in of.rulings.iter().filter(|one| one.outcome != Outcome::Kept) {
         let (_, sentence) = outcome_words(ruling);
         let _ = writeln!(out, "- {}: {}", escaped(&of.workload(ruling)), escaped(&sentence));

@@ -181,7 +181,7 @@ impl RunView {
             title: title.into(),
             level,
             verdict: lead::verdict(run),
-            about: about(record),
+            about: about(record, title),
             attention: lead::attention(record, assessment),
             lead,
             contents: Vec::new(),
@@ -219,6 +219,12 @@ impl RunView {
             unread: unread.iter().map(|line| clean(line)).collect(),
             plan: record.run.plan.lines().map(clean).collect::<Vec<_>>().join("\n"),
         };
+        // Advice that stands above is not repeated.
+        for finding in &mut view.findings {
+            if view.attention.iter().any(|of| of.next == finding.next) {
+                finding.next.clear();
+            }
+        }
         view.contents = view.parts();
         view
     }
@@ -248,12 +254,12 @@ impl RunView {
     }
 }
 
-/// Returns `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`.
-fn about(record: &RunRecord) -> String {
+/// Returns `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`, without what the title says.
+fn about(record: &RunRecord, title: &str) -> String {
     let known = facts(record).into_iter();
     let shown = ["host", "started", "took", "command", "origin", "state"];
-    let shown = known.filter(|(what, _)| shown.contains(what)).map(|(_, value)| value);
-    shown.collect::<Vec<_>>().join(" · ")
+    let shown = known.filter(|(what, value)| shown.contains(what) && !title.contains(value));
+    shown.map(|(_, value)| value).collect::<Vec<_>>().join(" · ")
 }
 
 /// Describes what was left out for lack of room.

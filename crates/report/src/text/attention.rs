@@ -208,37 +208,46 @@ fn named(targets: &[String]) -> String {
     listed(&targets.iter().map(|target| clean(target)).collect::<Vec<_>>())
 }
 
-/// Skipped targets: one or two with a reason each, more in one line.
+/// Above this many reasons only the first is told.
+const MOST_REASONS: usize = 3;
+
+/// Skipped targets: those with one reason in one line, and a command once for all of them.
 fn skipped(skipped: &[Skipped], style: &Style) -> String {
-    let next = |one: &Skipped| match one.next.is_empty() {
-        true => String::new(),
-        false => whole("", Ink::Plain, &format!("-> {}", one.next), style),
+    let is_same = |one: &Skipped, other: &Skipped| match (&one.why, &other.why) {
+        // Of many the first says how busy it is.
+        (SkipReason::Busy { .. }, SkipReason::Busy { .. }) => skipped.len() > 2,
+        (why, of_other) => why == of_other,
     };
-    match skipped {
-        [] => String::new(),
-        [first, _, _, ..] => {
-            let targets: Vec<String> = skipped.iter().map(|one| clean(&one.target)).collect();
-            let why = clean(&first.why.to_string());
-            let what = match first.why {
-                SkipReason::NotPermitted { .. } => format!("{}: {why}", listed(&targets)),
-                _ => format!("not measured: {}; {why}", listed(&targets)),
-            };
-            whole("SKIP", Ink::Open, &what, style) + &next(first)
+    let mut groups: Vec<Vec<&Skipped>> = Vec::new();
+    for one in skipped {
+        match groups.iter_mut().find(|group| is_same(group[0], one)) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
         }
-        few => few.iter().fold(String::new(), |out, one| {
-            let target = match &one.step {
-                Some(step) => format!("{} of {}", clean(step), clean(&one.target)),
-                None => clean(&one.target),
-            };
-            let why = clean(&one.why.to_string());
-            let what = match one.why {
-                // Its other points were.
-                SkipReason::NotPermitted { .. } => format!("{target}: {why}"),
-                _ => format!("{target} not measured: {why}"),
-            };
-            out + &whole("SKIP", Ink::Open, &what, style) + &next(one)
-        }),
     }
+    if groups.len() > MOST_REASONS {
+        groups = vec![skipped.iter().collect()];
+    }
+    let mut out = String::new();
+    for (n, group) in groups.iter().enumerate() {
+        let name = |one: &&Skipped| match &one.step {
+            Some(step) => format!("{} of {}", clean(step), clean(&one.target)),
+            None => clean(&one.target),
+        };
+        let names = listed(&group.iter().map(name).collect::<Vec<_>>());
+        let why = clean(&group[0].why.to_string());
+        let what = match group[0].why {
+            // Its other points were.
+            SkipReason::NotPermitted { .. } => format!("{names}: {why}"),
+            _ => format!("{names} not measured: {why}"),
+        };
+        out.push_str(&whole("SKIP", Ink::Open, &what, style));
+        let next = &group[0].next;
+        if !next.is_empty() && groups[n + 1..].iter().all(|later| later[0].next != *next) {
+            out.push_str(&whole("", Ink::Plain, &format!("-> {next}"), style));
+        }
+    }
+    out
 }
 
 fn problem(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String {
@@ -324,6 +333,31 @@ mod tests {
             "nvme2n1 is slow. -> ",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_several_targets_share_is_said_once() {
+        let style = Style { width: 80, color: false, wide: false, columns: None };
+        let one = |target: &str, why: SkipReason| Skipped {
+            target: target.into(),
+            step: None,
+            why,
+            next: "iodyno resume g1 --allow-write a --allow-write b --allow-write c".into(),
+        };
+        let points = |points| SkipReason::NotPermitted { points };
+        let text =
+            skipped(&[one("a", points(2)), one("b", points(2)), one("c", points(1))], &style);
+        let expected = "SKIP  a, b: 2 points that write, which was not permitted\n\
+                        SKIP  c: 1 point that writes, which was not permitted\n      \
+                        -> iodyno resume g1 --allow-write a --allow-write b --allow-write c\n";
+        assert_eq!(text, expected);
+        // Each reason is told.
+        let text =
+            skipped(&[one("a", "x".into()), one("b", "y".into()), one("c", "x".into())], &style);
+        assert!(
+            text.starts_with("SKIP  a, c not measured: x\nSKIP  b not measured: y\n"),
+            "{text}"
+        );
     }
 
     #[test]

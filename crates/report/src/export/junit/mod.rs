@@ -85,7 +85,8 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
     for skipped in &run.skipped {
         let own = of_names(std::slice::from_ref(&skipped.target)).first().copied();
         let step = skipped.step.as_deref().unwrap_or("measurements");
-        let message = format!("{}; {}", skipped.why, skipped.next);
+        let next = Some(format!("; {}", skipped.next)).filter(|_| !skipped.next.is_empty());
+        let message = format!("{}{}", skipped.why, next.unwrap_or_default());
         let name = own.map_or_else(|| format!("{step} {}", skipped.target), |_| step.to_owned());
         let class = own.map_or(MACHINE, |own| subjects[own].name);
         let case = case(class, &name, Status::Skipped(message));

@@ -9,6 +9,7 @@ use iodyno_model::{Bytes, Direction, RunState};
 
 pub(crate) use notes::only_in;
 pub use screen::comparison_screen;
+pub(crate) use screen::conclusion;
 pub(crate) use table::{Cells, cells};
 
 use super::Style;
@@ -206,7 +207,7 @@ pub(crate) fn subject_title(comparison: &Comparison, subject: Subject) -> String
 }
 
 /// Outcome of the limits: label, ink and words.
-pub(crate) fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink, String) {
+fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink, String) {
     let broken = rulings.iter().filter(|one| one.outcome == Outcome::Broken).count();
     let is_open = rulings.iter().any(|one| one.outcome == Outcome::NotShown);
     match exit_status {

@@ -26,28 +26,10 @@ pub fn comparison_screen(
     style: &Style,
 ) -> String {
     let names = names(comparison);
-    let is_ruled = |n: usize, figure: &Figure| {
-        rulings.iter().any(|one| {
-            one.subject == Subject::Row(n)
-                && one.limit.quantity == figure.quantity
-                && one.outcome != Outcome::Kept
-        })
-    };
-    let brief_row = |(n, row): (usize, &Row)| {
-        let mut row = row.clone();
-        row.figures
-            .retain(|figure| differs(figure) || is_ruled(n, figure) || without_ratio(figure));
-        let is_any = shown(&row).next().is_some();
-        is_any.then_some(row)
-    };
-    let rows = comparison.rows.iter().enumerate().filter_map(brief_row).collect();
-    let brief = Comparison { rows, ..comparison.clone() };
-    // Figures that only one side knows are not compared.
-    let is_compared = |figure: &&Figure| figure.differences.iter().any(Option::is_some);
-    let count = |of: &Comparison| of.rows.iter().flat_map(shown).filter(is_compared).count();
-    let (all, differing) = (count(comparison), count(&brief));
+    let brief = brief(comparison, rulings);
+    let (all, differing) = (compared(comparison), compared(&brief));
     let mut sections = vec![
-        verdict(comparison, (differing, all), rulings, exit_status, style),
+        verdict(comparison, rulings, exit_status, style),
         sides(comparison, &names, style),
         notes::limits(comparison, &names, rulings, style),
     ];
@@ -82,6 +64,32 @@ pub fn comparison_screen(
     sections.join("\n")
 }
 
+/// The figures that differ, and those that a limit is about.
+fn brief(comparison: &Comparison, rulings: &[Ruling]) -> Comparison {
+    let is_ruled = |n: usize, figure: &Figure| {
+        rulings.iter().any(|one| {
+            one.subject == Subject::Row(n)
+                && one.limit.quantity == figure.quantity
+                && one.outcome != Outcome::Kept
+        })
+    };
+    let brief_row = |(n, row): (usize, &Row)| {
+        let mut row = row.clone();
+        row.figures
+            .retain(|figure| differs(figure) || is_ruled(n, figure) || without_ratio(figure));
+        let is_any = shown(&row).next().is_some();
+        is_any.then_some(row)
+    };
+    let rows = comparison.rows.iter().enumerate().filter_map(brief_row).collect();
+    Comparison { rows, ..comparison.clone() }
+}
+
+/// Number of compared figures; those that only one side knows are not compared.
+fn compared(of: &Comparison) -> usize {
+    let is_compared = |figure: &&Figure| figure.differences.iter().any(Option::is_some);
+    of.rows.iter().flat_map(shown).filter(is_compared).count()
+}
+
 fn differences(comparison: &Comparison) -> impl Iterator<Item = &Difference> {
     let figures = comparison.rows.iter().flat_map(shown);
     figures.flat_map(|figure| figure.differences.iter().flatten())
@@ -108,13 +116,13 @@ fn why_hidden(comparison: &Comparison) -> String {
     }
 }
 
-fn verdict(
+/// Verdict: label, ink, words and next step.
+pub(crate) fn conclusion(
     comparison: &Comparison,
-    (differing, all): (usize, usize),
     rulings: &[Ruling],
     exit_status: u8,
-    style: &Style,
-) -> String {
+) -> (&'static str, Ink, String, Option<String>) {
+    let (all, differing) = (compared(comparison), compared(&brief(comparison, rulings)));
     let any = |reality| differences(comparison).any(|one| one.reality == reality);
     let of = format!("{differing} of {}", counted(all, "figure"));
     let mut next = None;
@@ -151,6 +159,11 @@ fn verdict(
             format!("no difference beyond chance in {}", counted(all, "figure")),
         ),
     };
+    (label, ink, words, next)
+}
+
+fn verdict(comparison: &Comparison, rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
+    let (label, ink, words, next) = conclusion(comparison, rulings, exit_status);
     let after = super::Hanging::after(label, ink, label.len() + 2, style);
     let first = super::Hanging { separator: " ", ink: Ink::Bold, ..after };
     let next = next.map(|next| hanging("", label.len() + 2, Ink::Plain, style).lines(&[next]));
