@@ -108,6 +108,13 @@ impl JobStats {
         }
     }
 
+    /// Extends its times to those of `other`, which ran beside it.
+    pub fn extend_times(&mut self, other: &Self) {
+        self.started_ns = [self.started_ns, other.started_ns].into_iter().flatten().min();
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.counted_ns = self.counted_ns.max(other.counted_ns);
+    }
+
     /// Adds the counts of `other`; times and other values stay.
     pub fn add_counts(&mut self, other: &Self) {
         // Imported reports may claim any count.

@@ -280,9 +280,7 @@ fn account_of(members: &[Member<'_>]) -> JobStats {
     let mut reports = members.iter().map(|member| &member.report.account);
     let mut sum = reports.next().cloned().unwrap_or_default();
     for one in reports {
-        sum.started_ns = [sum.started_ns, one.started_ns].into_iter().flatten().min();
-        sum.elapsed_ns = sum.elapsed_ns.max(one.elapsed_ns);
-        sum.counted_ns = sum.counted_ns.max(one.counted_ns);
+        sum.extend_times(one);
         if sum.error == 0 {
             sum.error = one.error;
             sum.failure.clone_from(&one.failure);

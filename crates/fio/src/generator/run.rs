@@ -273,10 +273,9 @@ impl Outcome {
 }
 
 fn add_account(sum: &mut JobStats, one: &JobStats, ramp_ns: u64) {
-    sum.started_ns = [sum.started_ns, one.started_ns].into_iter().flatten().min();
+    sum.extend_times(one);
     // Both of fio's times begin after the ramp.
     sum.elapsed_ns = sum.elapsed_ns.max(one.elapsed_ns.saturating_add(ramp_ns));
-    sum.counted_ns = sum.counted_ns.max(one.counted_ns);
     sum.error = if sum.error == 0 { one.error } else { sum.error };
     sum.errors.extend(one.errors.iter().cloned());
     sum.add_counts(one);

@@ -63,9 +63,7 @@ fn merge(clones: Vec<Measurement>) -> Measurement {
 fn sum_stats(clones: Vec<&JobStats>) -> JobStats {
     let mut all = JobStats { latency_ranges: Vec::new(), ..clones[0].clone() };
     for clone in &clones[1..] {
-        all.started_ns = [all.started_ns, clone.started_ns].into_iter().flatten().min();
-        all.elapsed_ns = all.elapsed_ns.max(clone.elapsed_ns);
-        all.counted_ns = all.counted_ns.max(clone.counted_ns);
+        all.extend_times(clone);
         if all.error == 0 {
             all.error = clone.error;
             all.failure.clone_from(&clone.failure);
