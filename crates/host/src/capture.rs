@@ -108,13 +108,11 @@ impl Source for Recorder<'_> {
         result
     }
 
-    fn other_mount_namespaces(&self) -> Vec<u32> {
-        let processes = self.source.other_mount_namespaces();
+    fn mount_namespaces(&self) -> Box<dyn Iterator<Item = String> + '_> {
         // Only these are recorded, not every process of the machine.
-        for process in &processes {
+        Box::new(self.source.mount_namespaces().inspect(|process| {
             let _ = self.link(&format!("/proc/{process}/ns/mnt"));
-        }
-        processes
+        }))
     }
 
     fn real_path(&self, path: &str) -> io::Result<String> {

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Bound;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use iodyno_files::{FileIdentity, NameOrigin};
@@ -186,11 +185,10 @@ impl Captured {
     pub(crate) fn save_folder(&self, folder: &Path) -> Result<(), SourceError> {
         let failed = |error| SourceError::Write { path: folder.into(), error };
         std::fs::create_dir(folder).map_err(failed)?;
-        let made = std::fs::symlink_metadata(folder).map_err(failed)?;
+        let made = rustix::fs::lstat(folder).map_err(|errno| failed(errno.into()))?;
         let filled = self.fill_folder(folder);
         if filled.is_err() {
-            let made = FileIdentity { device: made.dev(), inode: made.ino() };
-            iodyno_files::remove_new_folder(folder, made);
+            iodyno_files::remove_new_folder(folder, FileIdentity::of(&made));
         }
         filled
     }

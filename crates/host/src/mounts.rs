@@ -53,7 +53,7 @@ pub fn mounts(source: &dyn Source) -> Vec<MountPoint> {
         }
     }
     let mut known: HashSet<_> = mounts.iter().map(MountPoint::file_system).collect();
-    for process in source.other_mount_namespaces() {
+    for process in source.mount_namespaces() {
         let text = read::file(source, &format!("/proc/{process}/mountinfo")).unwrap_or_default();
         for mut mount in text.lines().filter_map(parse) {
             let is_on_device = mount.major != 0 || mount.source.starts_with("/dev/");

@@ -121,19 +121,19 @@ pub trait Source: Send + Sync {
     /// Target of the symbolic link at `path`, as written in it.
     fn link(&self, path: &str) -> io::Result<String>;
 
-    /// Ids of processes with a mount namespace that is neither this process's nor init's, one for
-    /// each.
-    fn other_mount_namespaces(&self) -> Vec<u32> {
-        let namespace = |process: &str| self.link(&format!("/proc/{process}/ns/mnt"));
-        let mut known: HashSet<String> =
-            ["self", "1"].iter().filter_map(|process| namespace(process).ok()).collect();
+    /// A process of each mount namespace, as /proc names it: `self`, then the oldest of each other;
+    /// looked for as they are asked for, since processes end.
+    fn mount_namespaces(&self) -> Box<dyn Iterator<Item = String> + '_> {
         let names = self.list("/proc").unwrap_or_default();
-        let mut processes: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
-        processes.sort_unstable();
-        processes.retain(|process| {
-            namespace(&process.to_string()).is_ok_and(|namespace| known.insert(namespace))
-        });
-        processes
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable();
+        let numbers = numbers.into_iter().map(|number| number.to_string());
+        let mut known = HashSet::new();
+        let is_new = move |process: &String| {
+            let namespace = self.link(&format!("/proc/{process}/ns/mnt"));
+            namespace.is_ok_and(|namespace| known.insert(namespace))
+        };
+        Box::new(std::iter::once("self".to_owned()).chain(numbers).filter(is_new))
     }
 
     /// Resolves the symbolic links in `path`.

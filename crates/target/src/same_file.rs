@@ -2,10 +2,10 @@
 //! and the file systems that are mounted from a file.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iodyno_host::{Live, Source as _};
 use iodyno_model::{BackingFile, BlockKind, Fact, Host};
 use rustix::fs::{AtFlags, CWD, Dev, FileType, StatxFlags};
 
@@ -31,24 +31,13 @@ pub(crate) struct Mounts(Vec<Namespace>);
 impl Mounts {
     /// Reads them, this process's own first.
     pub(crate) fn read() -> Self {
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let number = |name: &std::ffi::OsStr| name.to_str()?.parse::<u32>().ok();
-        let processes = processes.filter_map(|entry| number(&entry.file_name()));
-        let mut known = HashSet::new();
-        let mut namespaces = Vec::new();
-        for process in
-            std::iter::once("self".to_owned()).chain(processes.map(|pid| pid.to_string()))
-        {
+        let namespace = |process: String| {
             let folder = Path::new("/proc").join(&process);
-            let Ok(namespace) = fs::read_link(folder.join("ns/mnt")) else { continue };
-            if known.insert(namespace)
-                && let Ok(table) = fs::read(folder.join("mountinfo"))
-            {
-                let root = if process == "self" { PathBuf::new() } else { folder.join("root") };
-                namespaces.push(Namespace { root, mounts: FileSystem::all(&table) });
-            }
-        }
-        Self(namespaces)
+            let table = fs::read(folder.join("mountinfo")).ok()?;
+            let root = if process == "self" { PathBuf::new() } else { folder.join("root") };
+            Some(Namespace { root, mounts: FileSystem::all(&table) })
+        };
+        Self(Live::new().mount_namespaces().filter_map(namespace).collect())
     }
 
     /// Returns the snapshot with loop devices over the files that hold their bytes, where these are

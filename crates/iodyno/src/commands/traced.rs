@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -230,8 +229,7 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 fn identity(path: &Path) -> Option<FileIdentity> {
-    let found = std::fs::metadata(path).ok()?;
-    Some(FileIdentity { device: found.dev(), inode: found.ino() })
+    rustix::fs::stat(path).ok().map(|stat| FileIdentity::of(&stat))
 }
 
 /// Converts a trace: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
