@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Direction, DiskStats, Drive, EndReason, Fact, Host, Measurement,
-    RunRecord, RunState, distinct,
+    RunRecord, RunState, SkipReason, distinct,
 };
 
-use crate::plan::{Order, Point, Refusal, Study, divided};
+use crate::plan::{Point, Refusal, Study, divided};
 use crate::schedule::{convergences, growth, over_in};
 use crate::target_names::{are_same_targets, is_same_target};
 use crate::tools::Resumed;
@@ -72,9 +72,13 @@ impl Study {
             let mut all = record.measurements.iter().filter(|of| of.name == title);
             all.any(|of| are_same_targets(&of.targets, targets, own_file))
         };
+        // A target of which only what writes was skipped is used.
+        let is_used = |target: &&String| {
+            let mut own = run.skipped.iter().filter(|one| one.target == **target);
+            own.all(|one| matches!(one.why, SkipReason::NotPermitted { .. }))
+        };
         if self.is_of_steps() {
             let steps = self.target_steps().unwrap_or_default();
-            let is_used = |target: &&String| run.skipped.iter().all(|one| one.target != **target);
             let used: Vec<String> = run.targets.iter().filter(is_used).cloned().collect();
             let [each, together] = divided(&steps, used.len());
             let alone =
@@ -83,12 +87,10 @@ impl Study {
             let all = all.map(|(n, targets)| (steps[n].name.clone(), targets));
             return all.filter(|(title, targets)| !has_begun(title, targets, false)).collect();
         }
-        let mut located = self.clone();
-        located.targets = self.located(&run.targets);
-        located.order = Order::Written;
         let may_write = run.not_permitted() == 0;
-        let left = located.points(0).into_iter().filter(|point| {
+        let left = self.located(&run.targets).points(0).into_iter().filter(|point| {
             (may_write || !point.writes())
+                && point.targets.iter().all(|target| is_used(&target))
                 && !has_begun(&point.title, &point.targets, point.own_file)
         });
         distinct(left.map(|point| (point.title, point.targets)))

@@ -311,6 +311,8 @@ pub enum SkipReason {
     },
     /// A purge takes longer than iodyno waited; the drive continues it.
     PurgeGoesOn,
+    /// The run was stopped before.
+    Stopped,
     /// Something failed before, or the target may not be used.
     Failed {
         /// Reason, one sentence.
@@ -368,6 +370,7 @@ impl fmt::Display for SkipReason {
             Self::PurgeGoesOn => {
                 f.write_str("no longer waited for; the drive finishes it by itself")
             }
+            Self::Stopped => f.write_str("the run was stopped before it"),
             Self::Failed { why } | Self::Said { words: why } => f.write_str(why),
         }
     }

@@ -71,10 +71,7 @@ impl Study {
         if self.rounds.is_some() || self.repeat > 1 || self.is_of_steps() {
             return None;
         }
-        let mut located = self.clone();
-        located.targets = self.located(&record.run.targets);
-        // As the axes are written, not as points were measured.
-        located.order = Order::Written;
+        let located = self.located(&record.run.targets);
         if self.headroom.is_some() {
             let headroom = located.headrooms(&record.measurements);
             return Some(Predictions { headroom, ..Predictions::default() });
@@ -85,9 +82,9 @@ impl Study {
         Some(predictions(&points, &surface, &known, self.adaptive))
     }
 
-    /// Its targets, under the run's names if they were typed in another directory or on another
-    /// machine.
-    pub(crate) fn located(&self, began: &[String]) -> Vec<String> {
+    /// The study as its axes are written, not as points were measured, with its targets under the
+    /// run's names if they were typed in another directory or on another machine.
+    pub(crate) fn located(&self, began: &[String]) -> Self {
         let own_file = self.parts().iter().any(|step| step.own_file);
         let locate = |typed: &String| {
             if began.iter().any(|target| is_same_target(target, typed, own_file)) {
@@ -104,7 +101,10 @@ impl Study {
                 _ => typed.clone(),
             }
         };
-        self.targets.iter().map(locate).collect()
+        let mut located = self.clone();
+        located.targets = self.targets.iter().map(locate).collect();
+        located.order = Order::Written;
+        located
     }
 }
 

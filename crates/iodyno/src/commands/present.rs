@@ -1,10 +1,12 @@
 //! Presents a run: judged, as a summary, as full text, or in another tool's format.
 
+use std::borrow::Cow;
+
 use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study};
 use iodyno_judge::limiter::is_explain_run;
 use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, DriveState, Predictions, Rounds, RunRecord, Skipped};
+use iodyno_model::{Assessment, DriveState, Predictions, Rounds, RunRecord, SkipReason, Skipped};
 use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
@@ -131,7 +133,7 @@ fn judged(
     let text = match judging.shape {
         _ if context.json => shown.document()?,
         OutputForm::Format(format) => {
-            let record = &naming_not_begun(record, shown.study.as_ref());
+            let record = &*naming_not_begun(record, shown.study.as_ref());
             String::from_utf8(format.export(Results::Runs(&[Judged { record, ..shown.of }]))?)?
         }
         OutputForm::Summary => terminal::in_locale(shown.summary()?),
@@ -141,21 +143,24 @@ fn judged(
 }
 
 /// The run with each measurement that a stop left out among those skipped.
-fn naming_not_begun(record: &RunRecord, study: Option<&Study>) -> RunRecord {
-    let mut named = record.clone();
+fn naming_not_begun<'r>(record: &'r RunRecord, study: Option<&Study>) -> Cow<'r, RunRecord> {
+    let left = study.map_or(Vec::new(), |study| study.not_begun(record));
+    if left.is_empty() {
+        return Cow::Borrowed(record);
+    }
     let run = &record.run;
     let next = match run.is_resumable() {
         true => run.resume_command(run.selector()),
         false => String::new(),
     };
-    let left = study.map_or(Vec::new(), |study| study.not_begun(record));
+    let mut named = record.clone();
     named.run.skipped.extend(left.into_iter().map(|(step, targets)| Skipped {
         target: targets.join(" "),
         step: Some(step),
-        why: "the run was stopped before it".into(),
+        why: SkipReason::Stopped,
         next: next.clone(),
     }));
-    named
+    Cow::Owned(named)
 }
 
 /// A judged run with conclusions drawn from its measurements.
