@@ -71,6 +71,24 @@ fn points_of_a_plan_are_in_the_order_of_its_axes() {
 }
 
 #[test]
+fn host_and_start_stand_once_under_the_title_or_in_it() {
+    let mut record = common::record();
+    record.run.origin = Origin::Measured;
+    for host in &mut record.snapshots {
+        host.hostname = Fact::Read("db".into());
+    }
+    let about = |record: &RunRecord| {
+        let page = without_scripts(&of(record));
+        let (_, behind) = page.split_once("<p class=\"dim\">").unwrap();
+        behind.split_once("</p>").unwrap().0.to_owned()
+    };
+    record.run.name = "db17".into();
+    assert!(about(&record).starts_with("db · <span"), "{}", about(&record));
+    record.run.name.clear();
+    assert!(!about(&record).contains("db · ") && !about(&record).contains("UTC"));
+}
+
+#[test]
 fn the_page_has_the_text_of_the_terminal() {
     let record = common::record();
     let html = of(&record);

@@ -7,7 +7,7 @@ use iodyno_judge::comparison::{Outcome, SideFacts};
 use super::{ExportError, Exporter, Result, Results};
 use crate::compared::{Compared, outcome_words};
 use crate::text::clean;
-use crate::text::comparison::{Cells, cells, conclusion, failed_ios, names, only_in};
+use crate::text::comparison::{Cells, brief, cells, conclusion, failed_ios, names, only_in};
 
 /// Markdown as shown by GitHub, GitLab and Forgejo.
 pub(super) struct Markdown;
@@ -31,7 +31,8 @@ impl Exporter for Markdown {
 
 /// Formats the verdict, the limits that are not kept, the table and the sides.
 fn markdown(of: Compared<'_>) -> String {
-    let (label, _, words, _) = conclusion(of.comparison, of.rulings, of.status as u8);
+    let brief = brief(of.comparison, of.rulings);
+    let (label, _, words, _) = conclusion(of.comparison, &brief, of.rulings, of.status as u8);
     let mut out = format!("**{label}** {}\n\n", escaped(&words));
     for ruling in of.rulings.iter().filter(|one| one.outcome != Outcome::Kept) {
         let (_, sentence) = outcome_words(ruling);

@@ -6,7 +6,8 @@ use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
 use iodyno_judge::limiter::is_explain_run;
 use iodyno_judge::{ClaimBook, Index};
 use iodyno_model::{
-    BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunKind, RunRecord, shell_word,
+    BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, Run, RunKind, RunRecord,
+    shell_word,
 };
 
 use super::data::FigureView;
@@ -181,7 +182,7 @@ impl RunView {
             title: title.into(),
             level,
             verdict: lead::verdict(run),
-            about: about(record, title),
+            about: about(record),
             attention: lead::attention(record, assessment),
             lead,
             contents: Vec::new(),
@@ -254,11 +255,16 @@ impl RunView {
     }
 }
 
-/// Returns `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`, without what the title says.
-fn about(record: &RunRecord, title: &str) -> String {
+/// Returns `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`, without host and start where these
+/// are its [`title`].
+fn about(record: &RunRecord) -> String {
     let known = facts(record).into_iter();
-    let shown = ["host", "started", "took", "command", "origin", "state"];
-    let shown = known.filter(|(what, value)| shown.contains(what) && !title.contains(value));
+    let all = ["host", "started", "took", "command", "origin", "state"];
+    let Run { name, origin, .. } = &record.run;
+    // Imported files may be called by their own names.
+    let in_title = name.is_empty() && !matches!(origin, Origin::Imported(_));
+    let shown = if in_title { &all[2..] } else { &all };
+    let shown = known.filter(|(what, _)| shown.contains(what));
     shown.map(|(_, value)| value).collect::<Vec<_>>().join(" · ")
 }
 

@@ -9,7 +9,7 @@ use iodyno_model::{Bytes, Direction, RunState};
 
 pub(crate) use notes::only_in;
 pub use screen::comparison_screen;
-pub(crate) use screen::conclusion;
+pub(crate) use screen::{brief, conclusion};
 pub(crate) use table::{Cells, cells};
 
 use super::Style;

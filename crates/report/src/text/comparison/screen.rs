@@ -29,7 +29,7 @@ pub fn comparison_screen(
     let brief = brief(comparison, rulings);
     let (all, differing) = (compared(comparison), compared(&brief));
     let mut sections = vec![
-        verdict(comparison, rulings, exit_status, style),
+        verdict(comparison, &brief, rulings, exit_status, style),
         sides(comparison, &names, style),
         notes::limits(comparison, &names, rulings, style),
     ];
@@ -65,7 +65,7 @@ pub fn comparison_screen(
 }
 
 /// The figures that differ, and those that a limit is about.
-fn brief(comparison: &Comparison, rulings: &[Ruling]) -> Comparison {
+pub(crate) fn brief(comparison: &Comparison, rulings: &[Ruling]) -> Comparison {
     let is_ruled = |n: usize, figure: &Figure| {
         rulings.iter().any(|one| {
             one.subject == Subject::Row(n)
@@ -116,13 +116,14 @@ fn why_hidden(comparison: &Comparison) -> String {
     }
 }
 
-/// Verdict: label, ink, words and next step.
+/// Verdict of a comparison and its [`brief`]: label, ink, words and next step.
 pub(crate) fn conclusion(
     comparison: &Comparison,
+    brief: &Comparison,
     rulings: &[Ruling],
     exit_status: u8,
 ) -> (&'static str, Ink, String, Option<String>) {
-    let (all, differing) = (compared(comparison), compared(&brief(comparison, rulings)));
+    let (all, differing) = (compared(comparison), compared(brief));
     let any = |reality| differences(comparison).any(|one| one.reality == reality);
     let of = format!("{differing} of {}", counted(all, "figure"));
     let mut next = None;
@@ -162,8 +163,14 @@ pub(crate) fn conclusion(
     (label, ink, words, next)
 }
 
-fn verdict(comparison: &Comparison, rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
-    let (label, ink, words, next) = conclusion(comparison, rulings, exit_status);
+fn verdict(
+    comparison: &Comparison,
+    brief: &Comparison,
+    rulings: &[Ruling],
+    exit_status: u8,
+    style: &Style,
+) -> String {
+    let (label, ink, words, next) = conclusion(comparison, brief, rulings, exit_status);
     let after = super::Hanging::after(label, ink, label.len() + 2, style);
     let first = super::Hanging { separator: " ", ink: Ink::Bold, ..after };
     let next = next.map(|next| hanging("", label.len() + 2, Ink::Plain, style).lines(&[next]));
