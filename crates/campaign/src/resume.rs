@@ -93,7 +93,15 @@ impl Study {
                 && point.targets.iter().all(|target| is_used(&target))
                 && !has_begun(&point.title, &point.targets, point.own_file)
         });
-        distinct(left.map(|point| (point.title, point.targets)))
+        // As the run calls them.
+        let name = |typed: &String, own_file| {
+            let called = run.targets.iter().find(|of| is_same_target(of, typed, own_file));
+            called.unwrap_or(typed).clone()
+        };
+        distinct(left.map(|point| {
+            let targets = point.targets.iter().map(|typed| name(typed, point.own_file));
+            (point.title, targets.collect())
+        }))
     }
 }
 

@@ -43,6 +43,7 @@ fn junit_names_each_point_that_a_stop_left_out() {
     let stopped = world.path("stopped.json");
     let junit = ["show", stopped.to_str().unwrap(), "--format", "junit"];
     let xml = text(&world.run(&junit).stdout);
+    assert!(!xml.contains("classname=\"machine\" name=\"rw="), "each under its target: {xml}");
     assert_eq!(xml.matches("the run was stopped before it").count(), left.len(), "{xml}");
     for of in left {
         assert!(xml.contains(&format!("name=\"{}", of["name"].as_str().unwrap())), "{xml}");

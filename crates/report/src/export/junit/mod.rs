@@ -14,7 +14,7 @@ use std::io;
 
 use iodyno_model::{
     EndReason, Finding, JudgedMeasurement, Measurement, Metric, MetricJudgement, Reason,
-    RuleOutcome, RuleReport, RunKind, RunRecord, RunState, Severity, Verdict, Workload, rfc3339,
+    RuleOutcome, RuleReport, RunKind, RunState, Severity, Verdict, Workload, rfc3339,
 };
 
 use super::{ExportError, Exporter, Result, Results};
@@ -68,7 +68,7 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
         ("verdict", of.assessment.verdict.label().into()),
     ];
     machine.properties.extend(of.hostname().map(|host| ("host", host.to_owned())));
-    let mut names = CaseNames::new(of.record);
+    let mut names = CaseNames::new(of.counting().map(|(_, (measurement, _))| measurement));
     for (_, (measurement, judged)) in of.counting() {
         let mut own = of_names(&measurement.targets).first().copied();
         // Those of the files of a fit are its directory's.
@@ -154,9 +154,9 @@ struct CaseNames<'a> {
 }
 
 impl<'a> CaseNames<'a> {
-    fn new(record: &'a RunRecord) -> Self {
+    fn new(measurements: impl Iterator<Item = &'a Measurement>) -> Self {
         let mut places = HashMap::new();
-        for of in &record.measurements {
+        for of in measurements {
             *places.entry(Self::place(of)).or_default() += 1;
         }
         Self { places, named: HashMap::new() }
