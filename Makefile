@@ -54,6 +54,8 @@ endif
 
 # What is built once and tested needs no incremental state, which is half of the target folder.
 unit: export CARGO_INCREMENTAL = 0
+# Most tests wait for a measurement.
+unit: export RUST_TEST_THREADS = $(shell n=$$(nproc); echo $$((n > 4 ? n : 4)))
 unit:
 	@[ -n "$(ROOT)" ] || echo "unit: $$(grep -rhF '#[ignore = "needs root"]' crates | wc -l) tests need root: sudo make test runs them, too"
 	$(CARGO) test --workspace --no-fail-fast $(ALL)

@@ -1,8 +1,6 @@
 //! Tests the memory use of `import` relative to its input.
 
-use std::process::Stdio;
-
-use crate::common::{World, eventually, worker_of};
+use crate::common::World;
 use serde_json::{Map, Value, json};
 
 /// JSON+ of `jobs` jobs, indented as by fio.
@@ -30,26 +28,12 @@ fn report(jobs: usize) -> String {
     serde_json::to_string_pretty(&json!({ "fio version": "fio-3.42", "jobs": jobs })).unwrap()
 }
 
-/// Peak memory of the process that imports `jobs` jobs, and the length of their report, bytes.
+/// Peak memory of the import of `jobs` jobs, and the length of their report, bytes.
 fn peak(world: &World, jobs: usize) -> (f64, f64) {
-    let (path, report) = (world.path("report.json"), report(jobs));
-    std::fs::write(&path, &report).unwrap();
-    let mut command = world.command();
-    command.args(["import", "--name", &jobs.to_string()]).arg(path);
-    let mut import = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let worker = worker_of(import.id());
-    let (mut peak_kib, mut status) = (0, None);
-    eventually("it has ended", || {
-        // The peak never decreases (proc(5), VmHWM).
-        let text = std::fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
-        peak_kib = kib.unwrap_or(peak_kib);
-        status = import.try_wait().unwrap();
-        status.is_some()
-    });
-    assert!(status.unwrap().success());
-    (f64::from(peak_kib) * 1024.0, report.len() as f64)
+    let report = report(jobs);
+    std::fs::write(world.path("report.json"), &report).unwrap();
+    let peak_kib = world.peak_kib(&["import", "--name", &jobs.to_string(), "report.json"]);
+    (peak_kib as f64 * 1024.0, report.len() as f64)
 }
 
 #[test]

@@ -8,6 +8,13 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+/// Runs a program, and prints the most memory of any process of it, KiB (getrusage(2)).
+const PEAK: &str = "\
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+";
+
 /// A temporary folder with a store, on the disk of the build: tmpfs would be refused as a target.
 pub(crate) struct World {
     folder: tempfile::TempDir,
@@ -57,6 +64,16 @@ impl World {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command().args(arguments).output().unwrap()
+    }
+
+    /// Peak memory of a run that succeeds, its worker included, KiB.
+    pub(crate) fn peak_kib(&self, arguments: &[&str]) -> u64 {
+        // A child of this process would begin with the peak of this one.
+        let mut command = self.with_environment(Command::new("python3"));
+        command.args(["-c", PEAK, env!("CARGO_BIN_EXE_iodyno")]).args(arguments);
+        let output = command.output().unwrap();
+        status(&output, 0);
+        text(&output.stdout).trim().parse().unwrap()
     }
 
     /// Runs `iodyno run` with these words.
