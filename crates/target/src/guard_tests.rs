@@ -453,7 +453,7 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     file.write_all_at(&b"somebody's records\n".repeat(100), 5000).unwrap();
     let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
-    let said = "1 of 1536 sampled blocks holds unknown data";
+    let said = "1 of 2048 sampled blocks holds unknown data";
     assert!(error.to_string().contains(said), "{error}");
 }
 
