@@ -221,7 +221,9 @@ impl Guard<'_> {
         if !usage.uses.is_empty() {
             return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }
-        if self.is_read_only(name) {
+        // What is still above an unused device are its partitions.
+        let parts = now.above(name).into_iter().map(|part| part.name.as_str());
+        if let Some(name) = std::iter::once(name).chain(parts).find(|of| self.is_read_only(of)) {
             return Err(read_only(name));
         }
         let identity = Identity::of(self.source, &now, device);
