@@ -232,12 +232,8 @@ impl Guard<'_> {
         let Some(word) = self.permission.allow_write.iter().find(|word| names(word)) else {
             let is_kernel_name =
                 |word: &&String| word.strip_prefix("/dev/").unwrap_or(word) == name;
-            return Err(TargetError::NotAllowed {
-                name: name.into(),
-                word: identity.best().map(str::to_owned),
-                typed: self.permission.allow_write.iter().find(is_kernel_name).cloned(),
-                lost,
-            });
+            let typed = self.permission.allow_write.iter().find(is_kernel_name).cloned();
+            return Err(identity.refusal(name.into(), typed, lost));
         };
         self.verify_visibility(name, word, usage.blind, names)?;
         let may_lose = |words: &[String]| words.iter().any(|word| names(word));
