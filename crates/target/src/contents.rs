@@ -4,6 +4,7 @@
 //! databases and the like show as blocks that are neither zeros nor a pattern. Random bytes count
 //! as encrypted data, unless they carry the stamps of a benchmark.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::OwnedFd;
 
@@ -13,10 +14,11 @@ use crate::signatures;
 
 /// Read size, bytes.
 const CHUNK: u64 = 64 << 10;
-/// Chunks at either end that are searched for data without a signature.
-const ENDS: u64 = 16;
-/// Chunks sampled between the ends.
-const BETWEEN: u64 = 64;
+/// Chunks at either end that are searched for data without a signature: 2 MiB, since partitions
+/// begin at 1 MiB.
+const ENDS: u64 = 32;
+/// Equal parts of the device; the two chunks that meet at each of their borders are sampled.
+const PARTS: u64 = 128;
 /// Size of a sampled block, bytes.
 const BLOCK: usize = 4096;
 /// Test data has one stamp in each sector of this size, bytes.
@@ -196,19 +198,18 @@ pub(crate) fn lost(device: &OwnedFd, size_bytes: u64, own_blocks: &[Vec<u8>]) ->
     lost
 }
 
-/// Returns the numbers of the chunks to sample, in order: the first and the last ones, and some
-/// spread evenly between them.
-fn sampled_chunks(size_bytes: u64) -> Vec<u64> {
+/// Returns the numbers of the chunks to sample: the first and the last ones, those at the borders of
+/// equal parts, and those at each power of two from either end. Partitions and allocation groups
+/// begin at such offsets, and file systems keep copies of their superblocks there.
+fn sampled_chunks(size_bytes: u64) -> BTreeSet<u64> {
     let all = size_bytes.div_ceil(CHUNK);
-    let head = ENDS.min(all);
-    let tail = all.saturating_sub(ENDS).max(head);
-    let between = tail - head;
-    let count = BETWEEN.min(between);
-    let spread = (0..count).map(|n| {
-        let place = u128::from(between) * u128::from(2 * n + 1) / u128::from(2 * count);
-        head + u64::try_from(place).unwrap_or(0)
+    let powers = (0..u64::BITS).map(|n| 1_u64 << n).flat_map(|power| [power - 1, power]);
+    let from_ends = (0..ENDS).chain(powers).flat_map(|n| [Some(n), all.checked_sub(n + 1)]);
+    let borders = (1..PARTS).flat_map(|n| {
+        let border = u64::try_from(u128::from(all) * u128::from(n) / u128::from(PARTS)).ok();
+        [border, border.and_then(|border| border.checked_sub(1))]
     });
-    (0..head).chain(spread).chain(tail..all).collect()
+    from_ends.chain(borders).flatten().filter(|n| *n < all).collect()
 }
 
 /// True if a block holds nothing of value: in each sector a repeated pattern of up to 8 bytes, such
@@ -363,16 +364,43 @@ mod tests {
     fn samples_are_spread_over_the_whole_device() {
         for size in [0, 1, CHUNK, 2 * MIB as u64, 3 * MIB as u64 + 1, 1 << 30, u64::MAX] {
             let chunks = sampled_chunks(size);
-            assert!(chunks.is_sorted_by(|a, b| a < b), "{size}");
-            assert!(chunks.len() as u64 <= 2 * ENDS + BETWEEN);
+            assert!(chunks.len() as u64 <= 2 * (ENDS + PARTS) + 4 * u64::from(u64::BITS));
             assert_eq!(
                 chunks.last().map(|last| last + 1),
                 Some(size.div_ceil(CHUNK)).filter(|n| *n > 0)
             );
         }
-        let chunks = sampled_chunks(1 << 40);
+        // All of a small device.
+        assert_eq!(sampled_chunks(PARTS * CHUNK).len() as u64, PARTS);
+        let chunks: Vec<u64> = sampled_chunks(1 << 40).into_iter().collect();
         let gap = chunks.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
-        assert!(gap <= (1 << 40) / CHUNK / BETWEEN + 1, "{gap}");
+        assert!(gap <= (1 << 40) / CHUNK / PARTS, "{gap}");
+    }
+
+    #[test]
+    fn data_is_found_where_a_lost_table_or_superblock_leaves_it() {
+        const GIB: u64 = 1 << 30;
+        let found = |size: u64, offset: u64| {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(size).unwrap();
+            file.write_all_at(b"records of somebody", offset).unwrap();
+            let lost = lost(&file.into(), size, &[]);
+            matches!(lost[..], [Lost::Unknown { blocks: 1, .. }])
+        };
+        let mib = MIB as u64;
+        for size in [100 * GIB, 100 * GIB + 2048] {
+            // A volume group or file system in the first partition, a volume in the group.
+            assert!(found(size, mib + 512) && found(size, mib + (64 << 10) + 64));
+            assert!(found(size, 2 * mib));
+            // Copies of ext4's superblock, and the partition behind one of 16 MiB or 1 GiB.
+            assert!(found(size, 128 * mib) && found(size, 16 * mib) && found(size, GIB));
+            // The allocation groups of XFS.
+            assert!((1..4).all(|n| found(size, n * (size / 4).next_multiple_of(4096))));
+            // A backup table where a volume ended before it doubled.
+            assert!(found(size, size / 2 - 512));
+            // What ends 8 MiB before the end.
+            assert!(found(size, size - 8 * mib - 512));
+        }
     }
 
     #[test]

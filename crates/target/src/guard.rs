@@ -221,7 +221,9 @@ impl Guard<'_> {
         if !usage.uses.is_empty() {
             return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }
-        if self.is_read_only(name) {
+        // What is still above an unused device are its partitions.
+        let parts = now.above(name).into_iter().map(|part| part.name.as_str());
+        if let Some(name) = std::iter::once(name).chain(parts).find(|of| self.is_read_only(of)) {
             return Err(read_only(name));
         }
         let identity = Identity::of(self.source, &now, device);
@@ -230,12 +232,8 @@ impl Guard<'_> {
         let Some(word) = self.permission.allow_write.iter().find(|word| names(word)) else {
             let is_kernel_name =
                 |word: &&String| word.strip_prefix("/dev/").unwrap_or(word) == name;
-            return Err(TargetError::NotAllowed {
-                name: name.into(),
-                word: identity.best().map(str::to_owned),
-                typed: self.permission.allow_write.iter().find(is_kernel_name).cloned(),
-                lost,
-            });
+            let typed = self.permission.allow_write.iter().find(is_kernel_name).cloned();
+            return Err(identity.refusal(name.into(), typed, lost));
         };
         self.verify_visibility(name, word, usage.blind, names)?;
         let may_lose = |words: &[String]| words.iter().any(|word| names(word));

@@ -12,7 +12,7 @@ use iodyno_host::{Depth, Live, snapshot};
 use iodyno_model::{Host, Use};
 use rustix::fs::OFlags;
 
-use crate::loop_devices::{Loop, MIB, detach, eventually, run, try_to_run, unmount};
+use crate::loop_devices::{Loop, MIB, Partition, detach, eventually, run, try_to_run, unmount};
 use crate::testing::Faked;
 use crate::{
     Access, OpenHow, Permission, SyncMode, Target, TargetError, WriteClearance, resolve,
@@ -89,26 +89,6 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         unmount(&self.0);
-    }
-}
-
-/// A partition of a loop device, in the kernel only.
-struct Partition<'d>(&'d Loop);
-
-impl<'d> Partition<'d> {
-    fn new(disk: &'d Loop) -> Self {
-        run("addpart", &[&disk.device, "1", "2048", "8192"]);
-        Self(disk)
-    }
-
-    fn device(&self) -> String {
-        format!("{}p1", self.0.device)
-    }
-}
-
-impl Drop for Partition<'_> {
-    fn drop(&mut self) {
-        eventually("delpart", || try_to_run("delpart", &[&self.0.device, "1"]).is_ok());
     }
 }
 
@@ -453,7 +433,7 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     file.write_all_at(&b"somebody's records\n".repeat(100), 5000).unwrap();
     let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
-    let said = "1 of 1536 sampled blocks holds unknown data";
+    let said = "1 of 2048 sampled blocks holds unknown data";
     assert!(error.to_string().contains(said), "{error}");
 }
 
@@ -463,6 +443,15 @@ fn a_read_only_device_is_refused() {
     let disk = Loop::with(8 * MIB, &["--read-only"]);
     let error = refused(&disk, || clear(&disk, &everything(&disk.word())));
     assert!(matches!(error, TargetError::ReadOnly { .. }), "{error}");
+
+    // A partition of it.
+    let disk = Loop::new(8 * MIB);
+    let part = Partition::new(&disk);
+    clear(&disk, &everything(&disk.word())).unwrap();
+    run("blockdev", &["--setro", &part.device()]);
+    let error = refused(&disk, || clear(&disk, &everything(&disk.word())));
+    let its_own = format!("{}p1", disk.name());
+    assert!(matches!(&error, TargetError::ReadOnly { name, .. } if *name == its_own), "{error}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::path::Path;
 use iodyno_host::Source;
 use iodyno_model::{BlockDevice, BlockKind, Drive, Fact, Host, Namespace};
 
+use crate::{Lost, TargetError};
+
 /// The words that name a block device for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -59,6 +61,21 @@ impl Identity {
     /// Returns the word to type.
     pub(crate) fn best(&self) -> Option<&str> {
         self.words.first().map(String::as_str)
+    }
+
+    /// Refusal of the device, `name`, that no word names for writing; `typed`: its kernel name.
+    pub(crate) fn refusal(
+        &self,
+        name: String,
+        typed: Option<String>,
+        lost: Vec<Lost>,
+    ) -> TargetError {
+        match self.is_one_path {
+            true => TargetError::OnePath { name },
+            false => {
+                TargetError::NotAllowed { name, word: self.best().map(str::to_owned), typed, lost }
+            }
+        }
     }
 
     /// True if `word` names it.

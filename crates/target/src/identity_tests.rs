@@ -152,10 +152,14 @@ fn a_volume_with_two_paths_is_named_by_neither() {
     let words = ["naa.5000c500a1b2c3d4", "/dev/disk/by-id/wwn-0x5", "wwn-0x5", "0a1b2c3d-01"];
     for name in ["sda", "sdb", "sdb1"] {
         assert_eq!(of(name).best(), None, "{name}");
+        let error = of(name).refusal(name.into(), None, Vec::new());
+        assert!(error.next_step().contains("dm-multipath"), "{name}: {}", error.next_step());
         assert!(!words.iter().any(|word| of(name).is_named_by(&source, word)), "{name}");
     }
     assert!(of("sdc").is_named_by(&source, "wwn-0x6"));
     assert_eq!(of("sdc").best(), Some("naa.5000c500a1b2c3d5"));
+    let next = of("sdc").refusal("sdc".into(), None, Vec::new()).next_step();
+    assert_eq!(next, "if all data on it may be lost: --allow-write naa.5000c500a1b2c3d5");
 }
 
 #[test]

@@ -142,3 +142,23 @@ impl Drop for Ext4 {
         unmount(self.at.to_str().unwrap());
     }
 }
+
+/// A partition of a loop device, in the kernel only.
+pub(crate) struct Partition<'d>(&'d Loop);
+
+impl<'d> Partition<'d> {
+    pub(crate) fn new(disk: &'d Loop) -> Self {
+        run("addpart", &[&disk.device, "1", "2048", "8192"]);
+        Self(disk)
+    }
+
+    pub(crate) fn device(&self) -> String {
+        format!("{}p1", self.0.device)
+    }
+}
+
+impl Drop for Partition<'_> {
+    fn drop(&mut self) {
+        eventually("delpart", || try_to_run("delpart", &[&self.0.device, "1"]).is_ok());
+    }
+}

@@ -23,7 +23,7 @@ fn noise_has_to_be_discarded_unless_a_benchmark_left_it() {
     write(&noise, 3 << 20);
     let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
-    let lost = Lost::Unknown { blocks: 1, sampled: 1536, offset: 3 << 20 };
+    let lost = Lost::Unknown { blocks: 1, sampled: 2048, offset: 3 << 20 };
     assert!(matches!(&error, TargetError::HoldsData { lost: found, .. } if *found == [lost]));
     assert_eq!(error.next_step(), format!("if it may be lost: --discard-data {}", disk.word()));
     clear(&disk, &everything(&disk.word())).unwrap();

@@ -1,6 +1,7 @@
 //! Requirements of a script's jobs for each file or device.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iodyno_job::script::{Script, ScriptJob};
@@ -122,9 +123,18 @@ pub(crate) fn device_of(name: &str) -> Option<String> {
     let is_file = match std::fs::metadata(path) {
         Ok(metadata) => metadata.is_file(),
         // fio would make a file of this name, in memory.
-        Err(_) => path.parent() != Some(Path::new("/dev")) && !name.starts_with("/dev/disk/"),
+        Err(_) => !is_in_dev(path),
     };
     (!is_file).then(|| name.to_owned())
+}
+
+/// True for a missing name in /dev or a folder of it, such as /dev/mapper, but not in what is mounted
+/// there, such as /dev/shm.
+fn is_in_dev(path: &Path) -> bool {
+    const DEV: &str = "/dev";
+    let file_system = |path: &Path| Some(std::fs::metadata(path).ok()?.dev());
+    let parent = path.ancestors().skip(1).find_map(file_system);
+    path.starts_with(DEV) && parent == file_system(Path::new(DEV))
 }
 
 /// A device with all names that jobs use for it.

@@ -183,6 +183,15 @@ pub enum TargetError {
         /// Data on it that nobody uses.
         lost: Vec<Lost>,
     },
+    /// A path to a volume that has others, which nothing joins.
+    #[error(
+        "{name}: writing not allowed: it is one of several paths to a volume; uses of the \
+         others are not visible on this one"
+    )]
+    OnePath {
+        /// The target.
+        name: String,
+    },
     /// A file that is only read, was not made by iodyno, and is shorter than the job's reads.
     #[error(
         "{name} holds {}, and a job reads {} of it; iodyno only extends its own files",

@@ -58,6 +58,9 @@ impl TargetError {
                     if lost.is_empty() { String::new() } else { format!(" --discard-data {word}") };
                 format!("if all data on it may be lost: --allow-write {word}{discard}")
             }
+            Self::OnePath { .. } => {
+                "let dm-multipath join the paths, and name its device; or only read it".into()
+            }
             Self::NotAllowed { word: None, .. } => {
                 "nothing identifies it: no serial number, no world-wide id, no \
                  UUID: measure a file on it, or only read it"
