@@ -158,13 +158,9 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let work = Work::of_script(name, script.clone(), text);
     let outcome = setup.run_work(&work, &[], &options, generator.as_mut(), &mut watcher);
     drop(watcher.display);
-    watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
-    watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
+    let waited = watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish);
+    let logged = watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish);
     let record = outcome?;
-    // A reader that has gone leaves the verdict as it is.
-    if let Some(failure) = watcher.failure.filter(|failure| !terminal::is_closed_pipe(failure)) {
-        return Err(failure);
-    }
     let idleness = idleness.map(|begun| begun.end()).transpose()?;
     if face == Face::Fio {
         face::error_lines(&record).iter().for_each(|line| terminal::note(line));
@@ -176,7 +172,12 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if invocation.trigger.command.is_some() && !fired && face == Face::Iodyno && !context.quiet {
         terminal::note("note: the jobs ended before the trigger, so its command did not run");
     }
-    Ok(face.status_of_run(&record, ours, fired))
+    let status = face.status_of_run(&record, ours, fired);
+    // A reader that has gone leaves the verdict as it is.
+    let failure = watcher.failure.filter(|failure| !terminal::is_closed_pipe(failure));
+    let written = failure.map_or(Ok(()), Err).and(waited).and(logged.map_err(Into::into));
+    terminal::unless_outweighed(written, status)?;
+    Ok(status)
 }
 
 /// Raises the soft limit of open files to the hard limit: jobs may have thousands of files, and the
