@@ -28,7 +28,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SI
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use self::hangs::{Hang, HangDetector};
-pub(crate) use self::process::end_with_us;
+pub(crate) use self::process::{end_with_us, require_output};
 use crate::screen::Terminal;
 use crate::terminal;
 
