@@ -269,6 +269,10 @@ impl Context {
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && possible > 1 => {
                     possible /= 2;
                 }
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                    let action = "io_setup: fs.aio-max-nr is used up, raise it or lower iodepth";
+                    return Err(SetupError::during(action)(error));
+                }
                 Err(error) => return Err(SetupError::during("io_setup")(error)),
             }
         }
