@@ -339,14 +339,14 @@ impl Watcher for RunWatcher<'_> {
 }
 
 /// True if only options and their values precede `run`, so that it is the command.
-pub(crate) fn is_command(before: &[String]) -> bool {
+pub(crate) fn is_command(before: &[impl AsRef<str>]) -> bool {
     let mut expects_value = false;
-    before.iter().all(|word| {
+    before.iter().map(AsRef::as_ref).all(|word| {
         let option = word.starts_with('-');
         let fine = option || expects_value;
         expects_value = option
             && !word.contains('=')
-            && ["--store", "--color", "--live", "--sysroot"].contains(&word.as_str());
+            && ["--store", "--color", "--live", "--sysroot"].contains(&word);
         fine
     }) && !expects_value
 }
