@@ -128,26 +128,21 @@ fn command_line() -> Vec<OsString> {
     if given.first().is_some_and(|name| Path::new(name).file_name() == Some("fio".as_ref())) {
         given.insert(1, "fio".into());
     }
-    // fio's options are text; a path that is not UTF-8 is left to clap.
-    let texts: Option<Vec<String>> =
-        given.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-    texts.map_or(given, |command_line| {
-        own_options_first(command_line).into_iter().map(OsString::from).collect()
-    })
+    own_options_first(given)
 }
 
 /// Moves iodyno's own words before fio's.
-fn own_options_first(command_line: Vec<String>) -> Vec<String> {
+fn own_options_first(command_line: Vec<OsString>) -> Vec<OsString> {
+    let texts: Vec<_> = command_line.iter().map(|word| word.to_string_lossy()).collect();
     // `run` as the value of a global option is not the command.
     let is_command = |at: &usize| {
-        ["run", "fio"].contains(&command_line[*at].as_str())
-            && commands::run::is_command(&command_line[1..*at])
+        ["run", "fio"].contains(&&*texts[*at]) && commands::run::is_command(&texts[1..*at])
     };
     let Some(run) = (1..command_line.len()).find(is_command) else { return command_line };
     let mut command = Arguments::command();
     command.build();
-    let Some(own) = command.find_subcommand(&command_line[run]) else { return command_line };
+    let Some(own) = command.find_subcommand(&*texts[run]) else { return command_line };
     let (ours, fios) = commands::run::words::divide(&command_line[run + 1..], own);
-    let separator = (!fios.is_empty()).then(|| "--".to_owned());
+    let separator = (!fios.is_empty()).then(|| "--".into());
     command_line[..=run].iter().cloned().chain(ours).chain(separator).chain(fios).collect()
 }

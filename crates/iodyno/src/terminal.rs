@@ -15,6 +15,7 @@ use crate::arguments::{Table, When};
 use crate::context::Context;
 use crate::live::TerminalCaps;
 use crate::screen::{self, Stream};
+use crate::supervisor::require_output;
 
 /// Maximum number of problems printed.
 const MAX_PROBLEMS: usize = 20;
@@ -42,11 +43,12 @@ pub(crate) fn print(text: &str) -> Result<()> {
 
 /// Writes bytes to standard output as they are: our own, or meant for other programs.
 pub(crate) fn write(bytes: &[u8]) -> Result<()> {
-    if is_stream() || screen::hold(Stream::Output, bytes) {
+    if bytes.is_empty() || is_stream() || screen::hold(Stream::Output, bytes) {
         return Ok(());
     }
     let mut out = io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).context("standard output")
+    let written = require_output().and_then(|()| out.write_all(bytes)).and_then(|()| out.flush());
+    written.context("standard output")
 }
 
 /// Prints the text of a verdict with this exit status.

@@ -199,7 +199,10 @@ fn a_verdict_survives_an_output_that_nobody_reads() {
         assert_eq!(full.status.code(), Some(1), "{words:?}");
         assert!(text(&full.stderr).contains("standard output"), "{}", text(&full.stderr));
     }
-    // Where all is well, only a full output is a failure.
+    // Where all is well, an output that is full or closed is a failure.
     let output = world.command().arg("list").stdout(full()).output().unwrap();
     says(&output, 2, "standard output");
+    let mut closed = world.with_environment(std::process::Command::new("sh"));
+    closed.args(["-c", "exec \"$0\" list >&-", env!("CARGO_BIN_EXE_iodyno")]);
+    says(&closed.output().unwrap(), 2, "standard output");
 }

@@ -42,7 +42,7 @@ const LONGER: &[(&str, usize)] = &[];
 
 /// Files with unsafe code: memory shared with the kernel and ioctls: three query drives,
 /// device-mapper and loop devices (of which sysfs has a path, but no inode), two empty drives (NVMe
-/// commands, zones), one creates loop devices; one fcntl for leases, and the fork.
+/// commands, zones), one creates loop devices; one fcntl for leases; the fork and a look before main.
 const UNSAFE_IN: &[&str] = &[
     // A test counts allocations.
     "crates/fio/tests/bounds.rs",

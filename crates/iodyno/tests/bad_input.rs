@@ -172,6 +172,16 @@ fn paths_need_not_be_utf8() {
     assert!(matches!(output.status.code(), Some(0..=4)), "{}", text(&output.stderr));
     assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
     assert!(store.is_file());
+    // fio's options are text.
+    let name = OsStr::from_bytes(b"--filename=d\xff");
+    for words in [&["fio", "--name=t"][..], &["run", "--name=t"]] {
+        let refused = world.command().args(words).arg(name).output().unwrap();
+        says(&refused, 2, "--filename=d\u{fffd} is not UTF-8: rename it");
+    }
+    let mut own = world.command();
+    own.args(["run", "--store"]).arg(&store).args(["--name=t", "--filename=data", "--size=64k"]);
+    world.sparse("data", 1 << 20);
+    status(&own.output().unwrap(), 0);
 }
 
 #[test]

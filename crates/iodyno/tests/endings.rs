@@ -1,11 +1,11 @@
-//! Tests unplanned ends: a kill, a file that shrinks.
+//! Tests unplanned ends: a kill, a file that shrinks, a limit of file sizes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{World, eventually, json, status, text, tool, worker_of};
+use crate::common::{World, eventually, json, says, status, text, tool, worker_of};
 
 /// Processes that have this file open, except zombies.
 fn holders(path: &str) -> Vec<String> {
@@ -126,4 +126,28 @@ fn a_process_that_was_stopped_measures_nothing_meanwhile() {
     assert!(of["duration_ns"].as_u64().unwrap() < 3_500_000_000, "{}", of["duration_ns"]);
     let reasons = of["reasons"].to_string();
     assert!(reasons.contains("process-stopped"), "{reasons}");
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_loses_no_results() {
+    let world = World::new();
+    let limited = |bytes: u64, words: &[&str]| {
+        let mut command = world.with_environment(Command::new("prlimit"));
+        command.arg(format!("--fsize={bytes}")).arg(env!("CARGO_BIN_EXE_iodyno")).args(words);
+        command.output().unwrap()
+    };
+    let job = ["--name=t", "--filename=data", "--bs=4k", "--size=4m", "--fallocate=none"];
+    for engine in ["--ioengine=psync", "--ioengine=libaio", "--ioengine=io_uring"] {
+        let written = limited(2 << 20, &[&["run", "--rw=write", engine], &job[..]].concat());
+        status(&written, 3);
+        let out = text(&written.stdout);
+        assert!(out.contains("EFBIG of a write at offset 2097152"), "{out}");
+        fs::remove_file(world.path("data")).unwrap();
+    }
+    world.sparse("data", 4 << 20);
+    let logs = ["fio", "--rw=read", "--io_size=64m", "--write_lat_log=t"];
+    let read = limited(128 << 10, &[&logs, &job[..]].concat());
+    says(&read, 1, "cannot write t_");
+    assert!(text(&read.stderr).contains("File too large"), "{}", text(&read.stderr));
+    assert!(text(&read.stdout).contains("total=16384,0,0,0"), "{}", text(&read.stdout));
 }

@@ -221,6 +221,22 @@ fn standard_output_is_the_stream_alone() {
 }
 
 #[test]
+fn a_stream_that_cannot_be_written_is_an_error() {
+    let world = World::new();
+    world.sparse("data", 1 << 20);
+    let begin = |redirection: &str, stream: &str| {
+        let mut shell = world.with_environment(std::process::Command::new("sh"));
+        let command = format!("exec \"$0\" {JOB} --stream {stream} {redirection}");
+        shell.args(["-c", &command, env!("CARGO_BIN_EXE_iodyno")]).output().unwrap()
+    };
+    says(&begin(">/dev/full", "-"), 4, "--stream -: incomplete");
+    let output = begin("", "/dev/full");
+    says(&output, 4, "--stream /dev/full: incomplete");
+    assert!(text(&output.stdout).contains("IOPS"), "results are printed as ever");
+    says(&begin(">&-", "-"), 2, "standard output");
+}
+
+#[test]
 fn readers_that_go_away_or_never_come_do_not_matter() {
     let world = World::new();
     world.sparse("data", 1 << 20);

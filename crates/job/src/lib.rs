@@ -28,8 +28,8 @@ pub use job::{
 pub use nearest::nearest_name;
 pub use operation::Operation;
 pub use options::{
-    Kind, OptionSpec, READING_ENGINES_OF_FIO, Support, apply, apply_all, check, errno_name, find,
-    gcd, is_fio_only, main_name, main_value, nearest_option, notes, options,
+    DEEPEST, Kind, OptionSpec, READING_ENGINES_OF_FIO, Support, apply, apply_all, check,
+    errno_name, find, gcd, is_fio_only, main_name, main_value, nearest_option, notes, options,
 };
 pub use reference::reference;
 pub use stream::{PlannedWork, Region, Request, Room, Stream, Unfit, random_seeds};

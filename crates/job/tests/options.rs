@@ -102,7 +102,7 @@ fn mistakes_are_named() {
     let mut error = |name, value| apply(&mut job, name, value).unwrap_err().to_string();
     assert_eq!(error("iodeth", "1"), "there is no option `iodeth`; did you mean `iodepth`?");
     assert!(error("qwertzuiop", "1").ends_with("`qwertzuiop`"));
-    assert_eq!(error("iodepth", "0"), "`iodepth=0`: expected a number from 1 to 65536");
+    assert_eq!(error("iodepth", "0"), "`iodepth=0`: expected a number from 1 to 32768");
     assert!(error("size", "1G foo").contains("a size such as"));
     assert!(error("size", "100g offset=100g").contains("a size such as"));
     assert!(error("direct", "yes").contains("0 or 1"));

@@ -14,7 +14,7 @@ use crate::contents::{Filler, mix};
 use crate::engine_choice::EngineChoices;
 use crate::flow::Flows;
 use crate::in_flight::InFlight;
-use crate::limits::{check_memory, check_numbers};
+use crate::limits::{check_memory, check_numbers, check_threads};
 use crate::locked_memory::LockedMemory;
 use crate::phase::Phase;
 use crate::prepare_job::prepare_job;
@@ -112,6 +112,7 @@ impl LoadGenerator for NativeGenerator {
                 let what = format!("{option}={command}: it is not allowed to run commands");
                 return Err(unfit(what));
             }
+            check_threads(jobs.iter().map(|job| &job.job)).map_err(unfit)?;
             check_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
         }
         let locked_bytes = jobs.iter().map(|job| job.job.threads.lockmem_bytes);

@@ -156,7 +156,7 @@ impl<'a, E: Engine> IoLoop<'a, E> {
                 continue;
             }
             if PACED && !stopped && submitted == 0 {
-                self.wait_until_due(clock)?;
+                self.wait_until_due(clock, in_flight)?;
             } else {
                 let more = submitted > 0 && !stopped && self.issuer.room(&self.slots) > 0;
                 let wait = if PACED || (more && !self.issuer.is_exhausted()) {
@@ -234,13 +234,17 @@ impl<'a, E: Engine> IoLoop<'a, E> {
         }
     }
 
-    /// Waits for a completion or the next due time, with I/O in flight.
+    /// Waits for a completion or the next due time, with I/O in flight; for as many completions as
+    /// the job says while nothing can be due before.
     #[inline(always)] // As the engines' `enter`.
-    fn wait_until_due(&mut self, clock: Clock) -> io::Result<()> {
-        let left = self.issuer.due().saturating_sub(clock.now());
+    fn wait_until_due(&mut self, clock: Clock, in_flight: usize) -> io::Result<()> {
+        let due = self.issuer.due();
+        let wait =
+            if due == u64::MAX { self.min_completions.clamp(1, in_flight) as u32 } else { 1 };
+        let left = due.saturating_sub(clock.now());
         let left = Duration::from_nanos(clock.ns(left)).min(STOP_CHECK);
         match left.checked_sub(SPIN_AHEAD) {
-            Some(timeout) if !timeout.is_zero() => self.engine.enter_within(1, timeout),
+            Some(timeout) if !timeout.is_zero() => self.engine.enter_within(wait, timeout),
             _ => self.engine.enter(0),
         }
     }

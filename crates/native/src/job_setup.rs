@@ -18,7 +18,6 @@ use crate::engines::{EngineOptions, NvmeCharDevice, Setup};
 use crate::flow::Flows;
 use crate::iolog_writer::IologWriter;
 use crate::job_control::JobControl;
-use crate::limits::MAX_DEPTH;
 use crate::page_cache::{PageCache, drop_pages};
 use crate::placement::Placement;
 use crate::replay::Replay;
@@ -197,7 +196,8 @@ fn char_device(namespace: &Access<'_>) -> Result<NvmeCharDevice, iodyno_target::
 fn engine_options(job: &Job, memory_bytes: u64) -> EngineOptions {
     let engine = &job.engine;
     EngineOptions {
-        batch: job.depth.batch.unwrap_or(crate::engines::BATCH as u32).clamp(1, MAX_DEPTH) as u16,
+        batch: job.depth.batch.unwrap_or(crate::engines::BATCH as u32).clamp(1, iodyno_job::DEEPEST)
+            as u16,
         fixed_buffers: engine.fixedbufs,
         registered_files: engine.registerfiles,
         polled: engine.hipri,

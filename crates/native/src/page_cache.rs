@@ -37,11 +37,11 @@ impl PageCache {
     /// Writes back dirty pages and drops all pages.
     ///
     /// # Errors
-    /// That of the first fsync that fails: its pages may be clean and lost, so that reading them
-    /// back would verify memory.
-    pub(crate) fn write_back_and_drop(&self) -> Result<(), Errno> {
-        for file in &self.files {
-            fsync(file)?;
+    /// The first file whose fsync fails: its pages may be clean and lost, so that reading them back
+    /// would verify memory.
+    pub(crate) fn write_back_and_drop(&self) -> Result<(), (u16, Errno)> {
+        for (file, number) in self.files.iter().zip(0..) {
+            fsync(file).map_err(|errno| (number, errno))?;
             drop_pages(file);
         }
         Ok(())
@@ -65,6 +65,16 @@ mod tests {
     use crate::testing::{BLOCK, NumberedFile, pages_in_memory};
 
     const BLOCKS: usize = 8;
+
+    #[test]
+    fn a_file_that_cannot_be_written_back_is_the_one_that_failed() {
+        let numbered = NumberedFile::new(1);
+        // Devices of this kind cannot be synced.
+        let files = [numbered.path.as_path(), "/dev/null".as_ref(), "/dev/null".as_ref()];
+        let files = files.map(|path| File::open(path).unwrap().into());
+        let refused = PageCache::new(files.into()).write_back_and_drop();
+        assert_eq!(refused, Err((1, Errno::INVAL)));
+    }
 
     #[test]
     fn every_pass_begins_with_an_empty_page_cache() {

@@ -447,8 +447,9 @@ fn run_follow_up<E: Engine>(
     };
     let (rest, deferred) = io_loop.issuer.switch_to(Requests::follow_up(follow_up), None);
     let page_cache = rest.page_cache.as_ref().filter(|_| uncached);
-    if let Err(errno) = page_cache.map_or(Ok(()), PageCache::write_back_and_drop) {
-        return Ok(sync_failed(0, -i64::from(errno.raw_os_error())));
+    let written = page_cache.map_or(Ok(()), PageCache::write_back_and_drop);
+    if let Err((file, errno)) = written {
+        return Ok(sync_failed(file, -i64::from(errno.raw_os_error())));
     }
     set_verifying(io_loop, true);
     let ending = io_loop.run();

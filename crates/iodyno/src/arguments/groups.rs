@@ -78,6 +78,12 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
         let tip = "iodyno rules lists them".to_owned();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+    if error.kind() == ErrorKind::InvalidUtf8
+        && let Some(word) = std::env::args_os().find(|word| word.to_str().is_none())
+    {
+        let tip = format!("{} is not UTF-8: rename it, or name a link to it", word.display());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let suggests = error.get(ContextKind::SuggestedValue).is_some();
     let all = error.get(ContextKind::ValidValue);
     if suggests && matches!(all, Some(ContextValue::Strings(all)) if all.join(", ").len() > LISTED)

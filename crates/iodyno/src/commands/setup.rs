@@ -31,8 +31,8 @@ pub(crate) struct Setup {
     /// Set if the store refuses results; `None`: a step of `accept`, which gets them from the output.
     incomplete: Option<Arc<AtomicBool>>,
     takes_signals: bool,
-    /// Requested live output, and whether notes about it are suppressed.
-    streaming: (LiveOutput, bool),
+    /// Requested live output, whether notes about it are suppressed, and what to set if it lost records.
+    streaming: (LiveOutput, bool, Arc<AtomicBool>),
     /// Open live output, once something is measured.
     stream: Option<Stream>,
 }
@@ -56,7 +56,7 @@ impl Setup {
             interrupted,
             incomplete: (!context.is_step).then(|| Arc::clone(&context.incomplete)),
             takes_signals: false,
-            streaming: (LiveOutput::default(), true),
+            streaming: (LiveOutput::default(), true, Arc::default()),
             stream: None,
         })
     }
@@ -77,7 +77,7 @@ impl Setup {
     pub(crate) fn streaming(mut self, context: &Context, asked: &LiveOutput) -> Result<Self> {
         asked.refuse_beside(context.json, "--json")?;
         asked.stream_file().map_or(Ok(()), |path| refuse_other(context, path, Content::Stream))?;
-        self.streaming = (asked.clone(), context.quiet);
+        self.streaming = (asked.clone(), context.quiet, Arc::clone(&context.incomplete));
         Ok(self)
     }
 
@@ -111,11 +111,11 @@ impl Setup {
             end_on_signals(&self.interrupted)?;
         }
         if self.stream.is_none() {
-            let (asked, quiet) = &self.streaming;
+            let (asked, quiet, incomplete) = &self.streaming;
             if let Some(output) = asked.stream_file() {
                 refuse_targets(output, targets.iter().map(Target::path).chain(work.files()))?;
             }
-            self.stream = Stream::open(asked, *quiet)?;
+            self.stream = Stream::open(asked, *quiet, incomplete)?;
         }
         let newest = self.newest();
         let mut watchers = Several(vec![&mut *watcher]);

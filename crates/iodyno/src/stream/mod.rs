@@ -6,6 +6,9 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use iodyno_campaign::{Begin, Event, Watcher, now_ns};
@@ -36,19 +39,25 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Opens the requested outputs; `None`: none requested.
+    /// Opens the requested outputs; `None`: none requested. `incomplete` is set if one loses records
+    /// for another reason than its reader.
     ///
     /// # Errors
     /// A stream cannot be written there, or the address cannot be listened at.
-    pub(crate) fn open(asked: &LiveOutput, quiet: bool) -> Result<Option<Self>> {
+    pub(crate) fn open(
+        asked: &LiveOutput,
+        quiet: bool,
+        incomplete: &Arc<AtomicBool>,
+    ) -> Result<Option<Self>> {
         if asked.is_empty() {
             return Ok(None);
         }
         let LiveOutput { stream, listen } = asked;
+        let writes = |path: &Path| StreamWriter::open(path, Arc::clone(incomplete));
         let listens = |address: SocketAddr| Server::start(address, quiet);
         Ok(Some(Self {
             server: listen.map(listens).transpose()?,
-            writer: stream.as_deref().map(StreamWriter::open).transpose()?,
+            writer: stream.as_deref().map(writes).transpose()?,
             starting: None,
             run_id: None,
             phase: None,

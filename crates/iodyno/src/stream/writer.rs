@@ -5,15 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use iodyno_files::{NameOrigin, There};
 
 use super::queue::{Line, Queue};
 use crate::background;
 use crate::context::Usage;
+use crate::supervisor::require_output;
 use crate::terminal;
 
 /// Time at the end for a reader to take the rest.
@@ -23,6 +25,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) struct StreamWriter {
     name: String,
     shared: Arc<Shared>,
+    /// Set if records are lost, unless by the reader.
+    incomplete: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -39,7 +43,7 @@ struct State {
     /// No more lines will come.
     is_over: bool,
     /// Error after which nothing can be written.
-    failed: Option<String>,
+    failed: Option<io::Error>,
 }
 
 /// Destination of the stream.
@@ -58,9 +62,10 @@ impl StreamWriter {
     ///
     /// # Errors
     /// It must not be written, or cannot be.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path, incomplete: Arc<AtomicBool>) -> Result<Self> {
         let name = path.display().to_string();
         let destination = if path == Path::new("-") {
+            require_output().context("standard output")?;
             terminal::reserve_output();
             Destination::Stdout
         } else if let Some(socket) = path.as_os_str().as_bytes().strip_prefix(b"unix:") {
@@ -86,11 +91,11 @@ impl StreamWriter {
         let writes = Arc::clone(&shared);
         background::spawn(super::THREADS, move || {
             if let Err(error) = write_all(&writes, destination) {
-                writes.lock().failed = Some(error.to_string());
+                writes.lock().failed = Some(error);
             }
             writes.changed.notify_all();
         })?;
-        Ok(Self { name, shared })
+        Ok(Self { name, shared, incomplete })
     }
 
     /// Queues a line; never waits.
@@ -119,7 +124,16 @@ impl Drop for StreamWriter {
         let cut = u64::from(state.is_writing && state.failed.is_none());
         let (seconds, others) = state.queue.drop_all();
         if seconds + others + cut > 0 {
-            let why = state.failed.clone().unwrap_or_else(|| "the reader is too slow".into());
+            let why = match &state.failed {
+                None => "the reader is too slow".into(),
+                Some(error) => {
+                    let by_reader = [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset];
+                    if !by_reader.contains(&error.kind()) {
+                        self.incomplete.store(true, Ordering::Relaxed);
+                    }
+                    error.to_string()
+                }
+            };
             let name = &self.name;
             terminal::note(&format!(
                 "--stream {name}: incomplete, {seconds} seconds and {} other records were dropped: \

@@ -24,11 +24,11 @@ use anyhow::Result;
 use iodyno_model::own_command;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use self::hangs::{Hang, HangDetector};
-pub(crate) use self::process::end_with_us;
+pub(crate) use self::process::{end_with_us, require_output};
 use crate::screen::Terminal;
 use crate::terminal;
 
@@ -53,6 +53,9 @@ const INTERRUPTED: u8 = 3;
 /// `has_leftovers` is asked once the worker was killed.
 pub(crate) fn supervised(work: impl FnOnce() -> u8, has_leftovers: fn() -> bool) -> ExitCode {
     let terminal = Terminal::of_errors();
+    // A write beyond `ulimit -f` then fails (EFBIG), instead of ending us. Programs that we run get
+    // the signal's default again.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let outcome = UnixStream::pair().map_err(anyhow::Error::from).and_then(|(ours, theirs)| {
         match process::fork()? {
             None => {

@@ -1,12 +1,13 @@
 //! Starts the two processes and manages the worker's output.
 
-#![allow(unsafe_code)] // fork has no safe wrapper.
+#![allow(unsafe_code)] // fork has no safe wrapper, and Rust's runtime starts before any of our code.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +16,30 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 
 /// Time for the worker to release its output, unless that hangs as well.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Set if this process was started without a standard output.
+static IS_WITHOUT_OUTPUT: AtomicBool = AtomicBool::new(false);
+
+/// Called before Rust's runtime, which opens /dev/null where standard output is closed.
+// SAFETY: the C library calls such functions once, before main; this one needs nothing of Rust's.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static LOOK_FOR_OUTPUT: extern "C" fn() = {
+    extern "C" fn look() {
+        // SAFETY: without pointers.
+        let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+        IS_WITHOUT_OUTPUT.store(flags < 0, Ordering::Relaxed);
+    }
+    look
+};
+
+/// Fails if this process was started without a standard output (`>&-`).
+pub(crate) fn require_output() -> io::Result<()> {
+    match IS_WITHOUT_OUTPUT.load(Ordering::Relaxed) {
+        true => Err(rustix::io::Errno::BADF.into()),
+        false => Ok(()),
+    }
+}
 
 /// Forks: returns `None` in the child, which ends when the parent does, however that ends. There
 /// must be no other thread yet.

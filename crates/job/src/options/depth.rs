@@ -3,8 +3,8 @@
 use super::codecs::{Bool, Count, NonZero, Words};
 use super::{OptionSpec, ignored, off, row};
 
-/// Largest depth; io_uring's and libaio's queues reach 32768 and beyond, fio's `iodepth` 2^31.
-const DEEPEST: u32 = 65_536;
+/// Largest depth: io_uring's rings have no more entries (IORING_MAX_ENTRIES).
+pub const DEEPEST: u32 = 32_768;
 
 pub(super) static ROWS: &[OptionSpec] = &[
     row!("iodepth", depth.iodepth, Count(1, DEEPEST), "1", ["1", "128"], "queue depth of each job"),

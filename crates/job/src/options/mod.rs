@@ -35,6 +35,7 @@ mod warnings;
 use std::sync::LazyLock;
 
 pub use check::{check, notes};
+pub use depth::DEEPEST;
 pub use engine::READING_ENGINES_OF_FIO;
 pub use errno::errno_name;
 pub use kind::Kind;

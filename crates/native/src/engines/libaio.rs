@@ -10,7 +10,7 @@ use std::time::Duration;
 use iodyno_model::{Caveat, DepthLimit, NotPolled};
 
 use super::files::Files;
-use super::per_io_options::PerIoOptions;
+use super::per_io_options::{IoOptions, PerIoOptions};
 use super::sync_ops::SyncOps;
 use super::syscall::{syscall, timespec, to_result};
 use super::{Completion, Engine, IoUnit, Opened, Operation, Rights, Setup, SetupError};
@@ -193,12 +193,15 @@ impl Engine for Libaio {
 }
 
 impl PerIoOptions for Libaio {
-    fn queue_with(&mut self, unit: IoUnit, priority: u16, _to_kernel_thread: bool) {
+    fn queue_with(&mut self, unit: IoUnit, done: u32, IoOptions { priority, .. }: IoOptions) {
         const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
         let iocb = &mut self.iocbs[usize::from(unit.slot)];
         iocb.flags = if priority > 0 { IOCB_FLAG_IOPRIO } else { 0 };
         iocb.priority = priority.cast_signed();
-        self.queue(std::iter::once(unit));
+        match done {
+            0 => self.queue(std::iter::once(unit)),
+            _ => self.queue_rest(unit, done),
+        }
     }
 }
 
@@ -268,6 +271,10 @@ impl Context {
                 Ok(_) => return Ok((Self(context), possible)),
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && possible > 1 => {
                     possible /= 2;
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                    let action = "io_setup: fs.aio-max-nr is used up, raise it or lower iodepth";
+                    return Err(SetupError::during(action)(error));
                 }
                 Err(error) => return Err(SetupError::during("io_setup")(error)),
             }

@@ -10,9 +10,18 @@ use crate::cmdprio::CmdPrio;
 
 /// An engine that supports options per I/O.
 pub(crate) trait PerIoOptions: Engine {
-    /// As [`Engine::queue`], for one I/O with this priority (0: the thread's); `to_kernel_thread` forces it to
-    /// a kernel thread.
-    fn queue_with(&mut self, unit: IoUnit, priority: u16, to_kernel_thread: bool);
+    /// As [`Engine::queue`], or [`Engine::queue_rest`] if some bytes are `done`, for one I/O with
+    /// these options.
+    fn queue_with(&mut self, unit: IoUnit, done: u32, options: IoOptions);
+}
+
+/// Options of one I/O.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct IoOptions {
+    /// 0: the thread's.
+    pub(crate) priority: u16,
+    /// It is forced to a kernel thread.
+    pub(crate) to_kernel_thread: bool,
 }
 
 /// Wraps an engine; a type of its own, so that other jobs need not check each I/O.
@@ -24,6 +33,8 @@ pub(crate) struct WithPerIoOptions<E> {
     async_every: u32,
     /// I/Os since the last of these.
     since_async: u32,
+    /// By slot: what its rest gets, too.
+    chosen: Box<[IoOptions]>,
 }
 
 impl<E: PerIoOptions> Engine for WithPerIoOptions<E> {
@@ -32,7 +43,8 @@ impl<E: PerIoOptions> Engine for WithPerIoOptions<E> {
     fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
         let (async_every, cmdprio) = (setup.options.force_async, setup.cmdprio.take());
         let Opened { engine, depth, registered_buffers, shortfalls } = E::open(setup)?;
-        let engine = Self { engine, cmdprio, async_every, since_async: 0 };
+        let chosen = vec![IoOptions::default(); depth.into()].into();
+        let engine = Self { engine, cmdprio, async_every, since_async: 0, chosen };
         Ok(Opened { engine, depth, registered_buffers, shortfalls })
     }
 
@@ -44,12 +56,14 @@ impl<E: PerIoOptions> Engine for WithPerIoOptions<E> {
                 if to_kernel_thread || self.async_every == 0 { 0 } else { self.since_async + 1 };
             let chosen = self.cmdprio.as_mut().filter(|_| unit.operation <= Operation::Write);
             let priority = chosen.map_or(0, |cmdprio| cmdprio.choose(&unit));
-            self.engine.queue_with(unit, priority, to_kernel_thread);
+            let options = IoOptions { priority, to_kernel_thread };
+            self.chosen[usize::from(unit.slot)] = options;
+            self.engine.queue_with(unit, 0, options);
         }
     }
 
     fn queue_rest(&mut self, unit: IoUnit, done: u32) {
-        self.engine.queue_rest(unit, done);
+        self.engine.queue_with(unit, done, self.chosen[usize::from(unit.slot)]);
     }
 
     #[inline(always)]
@@ -68,5 +82,68 @@ impl<E: PerIoOptions> Engine for WithPerIoOptions<E> {
 
     fn buffers(&mut self) -> &mut Buffers {
         self.engine.buffers()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_job::Job;
+
+    use super::*;
+
+    /// Records what it was given.
+    struct Recorder(Vec<(u16, u32, IoOptions)>, Buffers);
+
+    impl Engine for Recorder {
+        const NAME: &'static str = "recorder";
+
+        fn open(setup: Setup) -> Result<Opened<Self>, SetupError> {
+            let (depth, mut setup) = (setup.depth, setup);
+            let engine = Self(Vec::new(), setup.buffers(depth)?);
+            Ok(Opened { engine, depth, registered_buffers: None, shortfalls: Vec::new() })
+        }
+
+        fn queue(&mut self, _: impl Iterator<Item = IoUnit> + Clone) {}
+
+        fn enter(&mut self, _: u32) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn completions(&mut self) -> impl Iterator<Item = Completion> {
+            std::iter::empty()
+        }
+
+        fn buffers(&mut self) -> &mut Buffers {
+            &mut self.1
+        }
+    }
+
+    impl PerIoOptions for Recorder {
+        fn queue_with(&mut self, unit: IoUnit, done: u32, options: IoOptions) {
+            self.0.push((unit.slot, done, options));
+        }
+    }
+
+    #[test]
+    fn the_rest_of_an_io_has_its_options() {
+        let mut setup = Setup::read_only(Vec::new(), 4, 4096);
+        let mut job = Job::default();
+        job.engine.command_priority.percent.read = 50;
+        job.engine.command_priority.class.read = 1;
+        (setup.cmdprio, setup.options.force_async) = (CmdPrio::new(&job, 4, 7), 3);
+        let mut engine = WithPerIoOptions::<Recorder>::open(setup).unwrap().engine;
+        let unit = |slot: u16| IoUnit {
+            offset: u64::from(slot) << 12,
+            length: 4096,
+            slot,
+            ..IoUnit::default()
+        };
+        engine.queue((0..4).map(unit));
+        (0..4).for_each(|slot| engine.queue_rest(unit(slot), 512));
+        let (whole, rests) = engine.engine.0.split_at(4);
+        assert!(whole.iter().zip(rests).all(|(io, rest)| io.2 == rest.2 && rest.1 == 512));
+        let priorities = whole.iter().filter(|io| io.2.priority > 0).count();
+        assert!((1..4).contains(&priorities), "{whole:?}");
+        assert_eq!(whole.iter().filter(|io| io.2.to_kernel_thread).count(), 1);
     }
 }

@@ -8,7 +8,7 @@ use iodyno_model::{Caveat, DepthLimit, Failure};
 use rustix::process::{Resource, getrlimit};
 
 use super::files::Files;
-use super::per_io_options::PerIoOptions;
+use super::per_io_options::{IoOptions, PerIoOptions};
 use super::ring::{MAX_ENTRIES, Ring, SqEntry, Sqe, head};
 use super::sync_ops::SyncOps;
 use super::{
@@ -218,12 +218,16 @@ impl Uring {
 }
 
 impl PerIoOptions for Uring {
-    fn queue_with(&mut self, unit: IoUnit, priority: u16, to_kernel_thread: bool) {
+    fn queue_with(&mut self, unit: IoUnit, done: u32, options: IoOptions) {
+        let IoOptions { priority, to_kernel_thread } = options;
         let writes = unit.operation == Operation::Write;
         let at = 2 * usize::from(unit.file) + usize::from(writes);
         let (plain, flags) = (self.heads[at], if to_kernel_thread { IOSQE_ASYNC } else { 0 });
         self.heads[at] |= u64::from(flags) << 8 | u64::from(priority) << 16;
-        self.queue(std::iter::once(unit));
+        match done {
+            0 => self.queue(std::iter::once(unit)),
+            _ => self.queue_rest(unit, done),
+        }
         self.heads[at] = plain;
     }
 }

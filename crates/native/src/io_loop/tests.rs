@@ -1,5 +1,7 @@
 //! The loop around every engine, and around devices that misbehave.
 
+mod waits;
+
 use std::collections::BTreeMap;
 
 use iodyno_job::{Job, Pattern, Region, Room, Stream};
@@ -116,6 +118,10 @@ impl<E: Engine> Engine for Watched<'_, E> {
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         self.enters += 1;
         self.engine.enter(wait)
+    }
+
+    fn enter_within(&mut self, wait: u32, timeout: Duration) -> io::Result<()> {
+        self.engine.enter_within(wait, timeout)
     }
 
     fn completions(&mut self) -> impl Iterator<Item = Completion> {

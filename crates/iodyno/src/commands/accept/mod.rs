@@ -104,8 +104,9 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         failed.extend(terminal::print(&format!("{line}\n")).err());
     }
     // The verdict on the node outweighs a failure to write it down.
+    failed.retain(|error| !terminal::is_closed_pipe(error));
     let last = if status == 0 { failed.pop() } else { None };
-    failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::print_error);
+    failed.iter().for_each(terminal::print_error);
     last.map_or(Ok(status), Err)
 }
 

@@ -158,13 +158,9 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let work = Work::of_script(name, script.clone(), text);
     let outcome = setup.run_work(&work, &[], &options, generator.as_mut(), &mut watcher);
     drop(watcher.display);
-    watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
-    watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
+    let waited = watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish);
+    let logged = watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish);
     let record = outcome?;
-    // A reader that has gone leaves the verdict as it is.
-    if let Some(failure) = watcher.failure.filter(|failure| !terminal::is_closed_pipe(failure)) {
-        return Err(failure);
-    }
     let idleness = idleness.map(|begun| begun.end()).transpose()?;
     if face == Face::Fio {
         face::error_lines(&record).iter().for_each(|line| terminal::note(line));
@@ -176,7 +172,12 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if invocation.trigger.command.is_some() && !fired && face == Face::Iodyno && !context.quiet {
         terminal::note("note: the jobs ended before the trigger, so its command did not run");
     }
-    Ok(face.status_of_run(&record, ours, fired))
+    let status = face.status_of_run(&record, ours, fired);
+    // A reader that has gone leaves the verdict as it is.
+    let failure = watcher.failure.filter(|failure| !terminal::is_closed_pipe(failure));
+    let written = failure.map_or(Ok(()), Err).and(waited).and(logged.map_err(Into::into));
+    terminal::unless_outweighed(written, status)?;
+    Ok(status)
 }
 
 /// Raises the soft limit of open files to the hard limit: jobs may have thousands of files, and the
@@ -338,14 +339,14 @@ impl Watcher for RunWatcher<'_> {
 }
 
 /// True if only options and their values precede `run`, so that it is the command.
-pub(crate) fn is_command(before: &[String]) -> bool {
+pub(crate) fn is_command(before: &[impl AsRef<str>]) -> bool {
     let mut expects_value = false;
-    before.iter().all(|word| {
+    before.iter().map(AsRef::as_ref).all(|word| {
         let option = word.starts_with('-');
         let fine = option || expects_value;
         expects_value = option
             && !word.contains('=')
-            && ["--store", "--color", "--live", "--sysroot"].contains(&word.as_str());
+            && ["--store", "--color", "--live", "--sysroot"].contains(&word);
         fine
     }) && !expects_value
 }

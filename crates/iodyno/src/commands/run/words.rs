@@ -1,16 +1,19 @@
 //! Separates iodyno's own words of a command line from fio's.
 
+use std::ffi::OsString;
+
 use clap::Command;
 
 /// Divides the words after `run` into those that `own` knows, with their values, and the rest: job
 /// files and fio's options.
-pub(crate) fn divide(words: &[String], own: &Command) -> (Vec<String>, Vec<String>) {
+pub(crate) fn divide(words: &[OsString], own: &Command) -> (Vec<OsString>, Vec<OsString>) {
     let (mut ours, mut fios) = (Vec::new(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let (name, value) = match word.split_once('=') {
+        let text = word.to_string_lossy();
+        let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
-            None => (word.as_str(), None),
+            None => (&*text, None),
         };
         let known = own.get_arguments().find(|argument| is_named(argument, name));
         match known {
@@ -52,7 +55,7 @@ mod tests {
         command.build();
         let run = command.find_subcommand("run").unwrap();
         let words = "--name=t --rw=randread --allow-write S123 -bs 4k --json -q --time_based x.fio";
-        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
         let (ours, fios) = divide(&words, run);
         assert_eq!(ours, ["--allow-write", "S123", "--json", "-q"]);
         assert_eq!(fios, ["--name=t", "--rw=randread", "-bs", "4k", "--time_based", "x.fio"]);
