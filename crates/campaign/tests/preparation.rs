@@ -161,7 +161,7 @@ fn outline_states_the_cost() {
     let mut store = Store::in_memory().unwrap();
     let said = fill.outline(&targets, &host, &claims, &store).unwrap().join("\n");
     assert!(said.contains("Destroys all data of nvme0n1 (discard)."), "{said}");
-    assert!(said.contains("Writes 1.75 TiB to nvme0n1, 2x its size. Duration unknown"), "{said}");
+    assert!(said.contains("Writes 1.92 TB to nvme0n1, 2x its size. Duration unknown"), "{said}");
     assert!(said.ends_with("All 2 are filled at the same time."), "{said}");
 
     let drive = host.drives[0].clone();

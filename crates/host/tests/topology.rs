@@ -106,7 +106,7 @@ fn a_raid_card_hides_drives_and_a_lent_drive_has_no_disk() {
     port 0000:00:01.0: Gen3 x8, carries about 7094 MB/s
       card 0000:01:00.0: 144d:a824, RAID, megaraid_sas, hides the drives behind its disk
         sda: DELL PERC H965i Front, 3.84 TB, at 0000:01:00.0
-          sda1: 2 MiB ! starts at byte 32256, off 4 KiB
+          sda1: 2.1 MB ! starts at byte 32256, off 4 KiB
             swap
     port 0000:00:02.0: Gen3 x4, carries about 3547 MB/s
       NVMe function 0000:02:00.0: used by vfio-pci: no block device
@@ -205,11 +205,11 @@ fn layers_on_several_drives_are_listed_once() {
     let sketch = sketch(&tree(&layers()));
     assert!(
         sketch.ends_with(
-            "          nvme1n1p1: 2 GiB, starts at 1 MiB
+            "          nvme1n1p1: 2.15 GB, starts at 1 MiB
             in md0: member 1
-  md0: raid1 of 2, 2 GiB, metadata 1.2, on nvme0n1p1, nvme1n1p1 ! doing a resync
-    dm-0: CRYPT secret, crypt, 2 GiB
-      dm-1: LVM vg/da-ta, linear, 1 GiB
+  md0: raid1 of 2, 2.15 GB, metadata 1.2, on nvme0n1p1, nvme1n1p1 ! doing a resync
+    dm-0: CRYPT secret, crypt, 2.15 GB
+      dm-1: LVM vg/da-ta, linear, 1.07 GB
         xfs: at /srv, stripe unit 128 KiB, stripe width 256 KiB, rw,noatime,sunit=256,swidth=512
 "
         ),

@@ -124,7 +124,7 @@ fn a_dry_run_says_what_would_be_and_does_nothing() {
     let output = prepare(&disk, &["--purge", "discard", "--fill", "2x", "--dry-run"]);
     status(&output, 0);
     let said = text(&output.stdout);
-    for words in ["Destroys all data of loop", "Writes 16 MiB to", "2x its size", "ext2, ext3"] {
+    for words in ["Destroys all data of loop", "Writes 16.8 MB to", "2x its size", "ext2, ext3"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(disk.bytes() == before);

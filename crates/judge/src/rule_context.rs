@@ -102,6 +102,11 @@ impl<'a> RuleContext<'a> {
         place(self.host(), of, target)
     }
 
+    /// Returns advice to change the jobs; empty for a profile's, which do as the application does.
+    pub(crate) fn for_jobs<'t>(&self, next: &'t str) -> &'t str {
+        if self.profile.is_some() { "" } else { next }
+    }
+
     /// Names for a finding about a measurement: its targets, and the drives that are targets.
     pub(crate) fn subjects(&self, of: &Measurement) -> Vec<String> {
         self.with_drives(of, of.targets.clone())

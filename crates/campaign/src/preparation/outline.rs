@@ -70,7 +70,7 @@ impl Preparing {
                 }
                 None => " Duration unknown.".into(),
             };
-            let bytes = Bytes(bytes).binary();
+            let bytes = Bytes(bytes).decimal();
             let what = match done_bytes {
                 0 => format!("{times}x its size"),
                 _ => format!("the rest of {times}x its size"),

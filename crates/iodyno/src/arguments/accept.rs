@@ -17,16 +17,16 @@ Examples:
   iodyno accept fit etcd /var/lib/etcd
   sudo iodyno accept burn-in /dev/nvme0n1 --allow-write SERIAL --deadline 72h
 
-iodyno keeps one document of all steps in store and outbox, then pushes it. A destination that is
-unreachable loses nothing: the next accept or iodyno runs push sends the rest. A URL with a password
-or signature comes from a file (@FILE) or a variable (env:NAME); IODYNO_PUSH_TOKEN or
-IODYNO_PUSH_TOKEN_FILE authorises HTTP, PGPASSFILE (~/.pgpass) or PGPASSWORD Postgres,
-AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials, s3://BUCKET/PREFIX
+iodyno keeps one document of all steps in store and outbox, then pushes it. A destination that is \
+unreachable loses nothing: the next accept or iodyno runs push sends the rest. A URL with a password \
+or signature comes from a file (@FILE) or a variable (env:NAME); IODYNO_PUSH_TOKEN or \
+IODYNO_PUSH_TOKEN_FILE authorises HTTP, PGPASSFILE (~/.pgpass) or PGPASSWORD Postgres, \
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials, s3://BUCKET/PREFIX \
 (AWS_ENDPOINT_URL: a server of your own).
 
-Exit status: 0 no FAIL, 1 at least one FAIL, 2 bad usage, 3 interrupted, past the deadline or a
-measurement failed, 4 something could not be judged (--require-verdict) or measured, or there is no
-NVMe drive.
+Exit status: 0 no FAIL, 1 at least one FAIL, 2 bad usage, 3 interrupted, past the deadline or a \
+measurement failed, 4 something could not be judged (--require-verdict) or measured, or there is no \
+NVMe drive. \
 Pushing does not change it.")]
 pub(crate) struct Accept {
     /// Profile: a name of --list, or a TOML file

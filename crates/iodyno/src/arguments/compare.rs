@@ -8,8 +8,8 @@ use super::{formats, percent};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each argument is a side; all sides are compared with the first. Runs separated by commas are
-repetitions of one side: three of each side tell whether a difference is real. Measurements that a
+Each argument is a side; all sides are compared with the first. Runs separated by commas are \
+repetitions of one side: three of each side tell whether a difference is real. Measurements that a \
 run itself repeats count as repetitions.
 
 Examples:

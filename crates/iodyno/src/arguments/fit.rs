@@ -16,11 +16,11 @@ Examples:
   sudo iodyno fit ceph-osd nvme1n1 --allow-write SERIAL --dry-run
   iodyno fit my-application.toml /mnt/data
 
-A profile measures the I/O that an application waits for, in rounds, and compares it with the
-bounds that its authors published. In a directory it creates its own files and removes them.
+A profile measures the I/O that an application waits for, in rounds, and compares it with the \
+bounds that its authors published. In a directory it creates its own files and removes them. \
 Settings are printed, never applied.
 
-Exit status: 0 fits, 1 a bound is missed, 2 bad usage, 3 interrupted or a measurement failed,
+Exit status: 0 fits, 1 a bound is missed, 2 bad usage, 3 interrupted or a measurement failed, \
 4 nothing could be judged (--require-verdict).")]
 pub(crate) struct Fit {
     /// Profile: a name of --list, or a TOML file

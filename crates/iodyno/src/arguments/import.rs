@@ -14,7 +14,7 @@ Examples:
   iodyno import hosts/ && iodyno runs fleet
   iodyno import --link gen2x4 --model '970 EVO 500GB' --blocks trimmed post.md
 
-Exit status: 0 everything imported, 2 nothing readable in a path, 3 a measurement in it failed,
+Exit status: 0 everything imported, 2 nothing readable in a path, 3 a measurement in it failed, \
 4 some of it unreadable.")]
 pub(crate) struct Import {
     /// Files and folders: fio's output and logs, iodyno's JSON, stores of other hosts, captures,

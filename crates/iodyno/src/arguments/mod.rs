@@ -307,7 +307,7 @@ Examples:
   iodyno runs fleet hosts/ --format work-list > work.csv
   iodyno runs fleet hosts/ --format together
 
-A postgres:// or s3:// URL stands for all documents that nodes pushed there; credentials are where
+A postgres:// or s3:// URL stands for all documents that nodes pushed there; credentials are where \
 `accept --push` has them.
 
 Exit status: 0 printed, 2 bad usage or nothing readable, 4 part of the input could not be read.")]
@@ -349,14 +349,14 @@ pub(crate) struct Show {
     /// A run (id, name, `last`), a file or a folder, or a trace
     #[arg(default_value = "last")]
     pub(crate) run: String,
+    /// Print everything: host, conditions, evidence, all findings and undecided rules
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Compare with an earlier run: its id, its name, or `last`
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: Option<String>,
     #[command(flatten)]
     pub(crate) sheets: DataSheets,
-    /// Print everything: host, conditions, evidence, all findings and undecided rules
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
     /// Print another tool's format instead of text
     #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
@@ -405,5 +405,16 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         super::Arguments::command().debug_assert();
+    }
+
+    /// Other lines than those of examples and tables are broken by the width of the terminal.
+    #[test]
+    fn no_sentence_of_a_help_is_broken_by_hand() {
+        let all = super::Arguments::command();
+        for command in all.get_subcommands().flat_map(|of| of.get_subcommands().chain([of])) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let sentences = help.split("\n\n").filter(|of| !of.contains("\n  "));
+            sentences.for_each(|of| assert!(!of.contains('\n'), "{}: {of}", command.get_name()));
+        }
     }
 }

@@ -11,8 +11,8 @@ Examples:
   iodyno model prod.iotrace -o prod.iomodel -o prod.fio -o prod.toml
   iodyno show prod.iomodel
 
-A model (.iomodel) holds counts in slices of 10 ms, 1 ms in bursts, and no I/O of the trace;
-commands that read a trace read a model. A job file (.fio) or plan (.toml) keeps means and lists
+A model (.iomodel) holds counts in slices of 10 ms, 1 ms in bursts, and no I/O of the trace; \
+commands that read a trace read a model. A job file (.fio) or plan (.toml) keeps means and lists \
 the losses.
 
 Exit status: 0 modelled, 2 bad usage, 4 part of the trace is missing.")]

@@ -13,8 +13,8 @@ Examples:
   iodyno prepare nvme0n1 --purge format --fill 2x --condition random --allow-write SERIAL
   iodyno prepare nvme0 nvme1 --purge discard --fill 1x --allow-write SERIAL --allow-write SERIAL
 
-All data on the drives is lost. iodyno touches only unused drives that --allow-write names; data on
-them (a file system, a partition table) also needs --discard-data. Continue a stopped fill with
+All data on the drives is lost. iodyno touches only unused drives that --allow-write names; data on \
+them (a file system, a partition table) also needs --discard-data. Continue a stopped fill with \
 iodyno resume; iodyno list --history shows the drives' history.")]
 pub(crate) struct Prepare {
     /// Drives, namespaces or block devices (nvme0, /dev/nvme0n1)

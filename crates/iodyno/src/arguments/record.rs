@@ -14,7 +14,7 @@ Examples:
   sudo iodyno record nvme0n1 --for 1m --summary
   iodyno show prod.iotrace
 
-iodyno records addresses, sizes, times and process names, never contents. It ends after --for or
+iodyno records addresses, sizes, times and process names, never contents. It ends after --for or \
 with Ctrl-C. Each I/O takes about 9 bytes and 1 us of CPU.")]
 pub(crate) struct Record {
     /// Drives or block devices (nvme0n1, /dev/sda)

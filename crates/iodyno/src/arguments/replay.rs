@@ -13,12 +13,12 @@ Examples:
   sudo iodyno replay prod.iotrace --target nvme0n1 --allow-write SERIAL --scale-addresses
   sudo iodyno replay prod.iotrace --target nvme0n1 --read-only --closed --from 500ms --for 10s
 
-Each I/O is issued at its recorded time, and its latency counts from then: does the target carry
-this load? With --closed it waits for those that had completed before it, and for the pause behind
-them: how fast would the application run? Several recorded devices are placed in sequence on
+Each I/O is issued at its recorded time, and its latency counts from then: does the target carry \
+this load? With --closed it waits for those that had completed before it, and for the pause behind \
+them: how fast would the application run? Several recorded devices are placed in sequence on \
 the target, which has to be as large as they are; else --scale-addresses.
 
-Exit status: 0 replayed, 2 bad usage, 3 interrupted or a measurement failed, 4 part of the trace is
+Exit status: 0 replayed, 2 bad usage, 3 interrupted or a measurement failed, 4 part of the trace is \
 missing.")]
 pub(crate) struct Replay {
     /// Trace: .iotrace, or a format that `iodyno show` reads

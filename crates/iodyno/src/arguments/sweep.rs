@@ -18,7 +18,7 @@ Examples:
   iodyno sweep depth-grid --target /dev/nvme0n1 --adaptive --p99-bound 500us
   iodyno sweep benchmark.ini                    # bench-fio's own files
 
-Points that write are skipped unless --allow-write names the target, or the target is a file that
+Points that write are skipped unless --allow-write names the target, or the target is a file that \
 does not exist yet or that iodyno filled.")]
 pub(crate) struct Sweep {
     /// A preset, a plan (.toml) or bench-fio's INI file; without one, --set and --grid define the
@@ -33,6 +33,12 @@ pub(crate) struct Sweep {
     /// Vary an option; every combination is a point
     #[arg(long, value_name = "OPTION=V,V...")]
     pub(crate) grid: Vec<String>,
+    /// Print points, order and time; measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// List the presets
+    #[arg(long)]
+    pub(crate) list: bool,
     /// Order of the points
     #[arg(long, value_enum)]
     pub(crate) order: Option<SweepOrder>,
@@ -73,12 +79,6 @@ pub(crate) struct Sweep {
     /// Report the fastest point whose p99 stays below this time
     #[arg(long, value_name = "TIME")]
     pub(crate) p99_bound: Option<String>,
-    /// Print points, order and time; measure nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// List the presets
-    #[arg(long)]
-    pub(crate) list: bool,
     #[command(flatten)]
     pub(crate) naming: RunName,
     #[command(flatten)]

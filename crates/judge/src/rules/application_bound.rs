@@ -169,6 +169,24 @@ mod tests {
     }
 
     #[test]
+    fn no_advice_is_against_the_profiles_own_jobs() {
+        let mut record = with(&[5_000_000; 5]);
+        let buffered = |of: &mut Measurement| of.workload.direct = Some(false);
+        record.measurements.iter_mut().for_each(buffered);
+        let slow = Bench::new(1).measured().measurement(0, |of| of.total[0].slow = Some(true));
+        record.measurements.extend(slow.record().measurements.into_iter().take(1));
+        let advice = |record: &RunRecord| {
+            let found = assessed(record).findings;
+            let of = |rule| found.iter().find(|of| of.rule == rule).unwrap().next.clone();
+            [of("page-cache"), of("slow-fluctuations")]
+        };
+        assert_eq!(advice(&record), ["", "Repeat it and compare the repetitions."]);
+        record.run.kind = RunKind::Run;
+        let [cache, slow] = advice(&record);
+        assert!(cache.contains("direct=1") && slow.contains("runtime=60"), "{cache} {slow}");
+    }
+
+    #[test]
     fn a_round_that_was_interrupted_takes_nothing_from_the_others() {
         let profile = Profile::parse(PROFILE).unwrap();
         let mut cut = with(&[5_000_000; 4]);

@@ -14,7 +14,7 @@ const SMALL: u64 = 1 << 30;
 /// From this mean number of reads per block on, most reads are repeated.
 const TIMES: u64 = 2;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "area-reread",
     summary: "repeated reads of the same few blocks, which a cache may hold",
     affected_by,

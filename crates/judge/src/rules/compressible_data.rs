@@ -7,7 +7,7 @@ use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::compressing_options;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "compressible-data",
     summary: "writes of zeros, patterns, or compressible or duplicate data",
     affected_by,

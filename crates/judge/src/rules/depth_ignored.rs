@@ -7,7 +7,7 @@ use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::outstanding::{EngineKind, waits_for_each};
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "depth-ignored",
     summary: "iodepth above 1 with a synchronous engine",
     affected_by,

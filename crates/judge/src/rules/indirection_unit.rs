@@ -14,7 +14,7 @@ const SAME: f64 = 0.1;
 /// Largest unit of any drive, bytes.
 const LARGEST: u64 = 64 << 10;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "indirection-unit",
     summary: "random writes smaller than the drive's indirection unit",
     affected_by,

@@ -31,7 +31,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         tally,
         "several jobs accessed the same blocks",
         "Each of numjobs sequential jobs begins at the same offset (fio does the same), so what one has read the drive's or the kernel's cache has for the next.",
-        "Give each a part of its own: offset_increment=SIZE, with size=SIZE.",
+        context.for_jobs("Give each a part of its own: offset_increment=SIZE, with size=SIZE."),
     );
 }
 

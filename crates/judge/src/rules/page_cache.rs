@@ -7,7 +7,7 @@ use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::reach::reach_bytes;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "page-cache",
     summary: "I/O through the page cache, which serves reads and absorbs writes",
     affected_by,

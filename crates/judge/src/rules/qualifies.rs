@@ -10,6 +10,7 @@ use crate::rule_context::RuleContext;
 pub(super) type AffectedBy = Result<Option<String>, String>;
 
 /// A rule that is a single check of a measurement: an INFO finding, and a reservation.
+#[derive(Clone, Copy)]
 pub(super) struct QualifyingRule {
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
@@ -23,9 +24,9 @@ pub(super) struct QualifyingRule {
 }
 
 impl QualifyingRule {
-    pub(super) fn check(&self, context: &RuleContext<'_>, tally: &mut Tally) {
+    pub(super) fn check(&self, context: &RuleContext<'_>, tally: &mut Tally, next: &str) {
         let affected_by = |of: &Measurement| (self.affected_by)(context, of);
-        let mut next = self.next.to_owned();
+        let mut next = next.to_owned();
         if advice::has_place(&next) {
             let all = context.finished().map(|(_, of)| of);
             let affected: Vec<&Measurement> =

@@ -9,7 +9,7 @@ use crate::measured::{figure_of, option};
 use crate::pace::missed;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "rate-not-reached",
     summary: "rates asked for (rate, rate_iops) that the storage did not keep up with",
     affected_by,

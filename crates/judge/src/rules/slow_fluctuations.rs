@@ -41,11 +41,18 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             affected.add(of.title(), figure, context.subjects(of));
         }
     }
+    let next = match context.profile {
+        None => {
+            "Measure for several times as long as the fluctuations last (check: --time 60; jobs: runtime=60), or repeat it and compare the repetitions."
+        }
+        // Its rounds have one length.
+        Some(_) => "Repeat it and compare the repetitions.",
+    };
     affected.report(
         tally,
         "slow fluctuations: the interval only covers the measured time",
         "Background work of the drive (garbage collection), or a neighbour that comes and goes, gives another mean the next time. The interval covers only what happened while it was measured.",
-        "Measure for several times as long as the fluctuations last (check: --time 60; jobs: runtime=60), or repeat it and compare the repetitions.",
+        next,
     );
 }
 

@@ -17,7 +17,7 @@ const LEAST: u64 = 1000;
 /// So may a smaller share of the issued writes.
 const SHARE: f64 = 0.1;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "unaligned-io",
     summary: "I/O smaller than, or not aligned to, the physical blocks",
     affected_by,

@@ -7,7 +7,7 @@ use super::qualifies::{AffectedBy, QualifyingRule};
 use crate::measured::writes;
 use crate::rule_context::RuleContext;
 
-pub(super) static RULE: Rule = Rule::qualifies(QualifyingRule {
+pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
     id: "writeback-throttled",
     summary: "buffered writes or trims with write-back throttling (wbt_lat_usec)",
     affected_by,

@@ -102,7 +102,7 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
     let size = block.size.get().copied();
     match &block.kind {
         BlockKind::Partition => {
-            node.facts.extend(size.map(Bytes::binary));
+            node.facts.extend(size.map(Bytes::decimal));
             if let Some(start) = block.start.get() {
                 let words = format!("starts at {}", start.binary());
                 match start.0 % 4096 {
@@ -113,7 +113,7 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
         }
         BlockKind::Md(array) => {
             node.facts.push(describe_array(array));
-            node.facts.extend(size.map(Bytes::binary));
+            node.facts.extend(size.map(Bytes::decimal));
             node.facts.extend(array.metadata_version.get().map(|v| format!("metadata {v}")));
             node.facts.push(format!("on {}", block.stands_on.join(", ")));
             match array.degraded {
@@ -132,13 +132,13 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
                 None => format!("{} {}", mapped.owner.as_deref().unwrap_or("dm"), mapped.name),
             });
             node.facts.extend(describe_mapping(mapped));
-            node.facts.extend(size.map(Bytes::binary));
+            node.facts.extend(size.map(Bytes::decimal));
             if block.stands_on.len() > 1 {
                 node.facts.push(format!("on {}", block.stands_on.join(", ")));
             }
         }
         BlockKind::Loop { backing_file, .. } => {
-            node.facts.extend(size.map(Bytes::binary));
+            node.facts.extend(size.map(Bytes::decimal));
             node.facts.extend(backing_file.as_ref().map(|file| format!("file {file}")));
         }
         BlockKind::Nvme => {

@@ -195,9 +195,9 @@ pub(super) fn caveats(
         let why = why.trim_end_matches('.');
         let more = match others {
             0 => String::new(),
-            others => format!(" ({others} more alike)"),
+            others => format!("; {others} more like this"),
         };
-        let text = format!("{names}{more}: {not_valid}{why} [{}]", clean(rule));
+        let text = format!("{names}: {not_valid}{why} [{}]{more}", clean(rule));
         out.push_str(&whole(label, ink, &text, style));
     }
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
