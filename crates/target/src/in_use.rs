@@ -176,7 +176,9 @@ fn is_ours_alone(file: &OwnedFd) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::PermissionsExt;
 
     use iodyno_model::{BlockKind, Mount};
 
@@ -191,6 +193,23 @@ mod tests {
         let paths: Vec<PathBuf> = swap_paths(table).collect();
         let first = std::ffi::OsStr::from_bytes(b"/a b\tc\\d\n\xff");
         assert_eq!(paths, [Path::new(first), Path::new("/dev/dm-1")]);
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_is_not_ours_alone() {
+        let file = tempfile::tempfile().unwrap();
+        let changed = |change: &dyn Fn(&fs::File)| {
+            change(&file);
+            is_ours_alone(&file.try_clone().unwrap().into())
+        };
+        let mode =
+            |bits| move |of: &fs::File| of.set_permissions(Permissions::from_mode(bits)).unwrap();
+        assert!(changed(&mode(0o644)));
+        assert!(!changed(&mode(0o664)) && !changed(&mode(0o646)));
+        if rustix::process::geteuid().is_root() {
+            mode(0o600)(&file);
+            assert!(!changed(&|of| std::os::unix::fs::fchown(of, Some(1), None).unwrap()));
+        }
     }
 
     #[test]
