@@ -7,8 +7,9 @@ use crate::common::{World, status};
 #[test]
 fn figures_appear_and_follow_the_measurement() {
     let world = World::new();
-    let iodyno = Listening::new(&world, 25);
+    // A browser may take long to start.
     let browser = Browser::new();
+    let iodyno = Listening::new(&world, 25);
     browser.emulate(390, 800, "light");
     browser.open_url(&format!("http://{}/", iodyno.address));
     browser.wait_for("document.querySelectorAll('.chart svg path[d]').length > 10");

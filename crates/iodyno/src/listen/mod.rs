@@ -30,6 +30,8 @@ const MAX_STREAMS: usize = 8;
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Time at the end for readers of the stream and open pages to get the rest.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time at the end for the server's thread, which is nice, to get a CPU and do that.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The server as seen by the measuring thread, which never waits for it.
 pub(crate) struct Server {
@@ -101,7 +103,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.wake();
-        let _ = self.over.recv_timeout(DRAIN_TIMEOUT + CHECK_INTERVAL);
+        let _ = self.over.recv_timeout(END_TIMEOUT);
     }
 }
 
