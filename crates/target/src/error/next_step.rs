@@ -127,6 +127,7 @@ impl TargetError {
                 Some(Errno::NAMETOOLONG) => "shorten its path or name".into(),
                 Some(Errno::LOOP) => "its links lead to each other: name the file itself".into(),
                 Some(Errno::NOTDIR) => "a part of its path is a file: check the path".into(),
+                Some(Errno::FBIG) => "raise `ulimit -f`, or make the file smaller".into(),
                 Some(Errno::DQUOT) => "raise the quota, or name another directory".into(),
                 _ => "see dmesg, and repeat".into(),
             },
