@@ -82,6 +82,8 @@ struct Watched<'a, E> {
     in_flight: BTreeMap<u16, u64>,
     deepest: usize,
     enters: u64,
+    /// Most completions that were waited for at once, with a timeout.
+    most_waited: u32,
     /// By block: number of reads with the right data.
     right: Vec<u64>,
     done: u64,
@@ -91,7 +93,8 @@ impl<'a, E: Engine> Watched<'a, E> {
     fn new(engine: E, control: &'a JobControl, stop_after: u64) -> Self {
         let right = vec![0; BLOCKS as usize];
         let in_flight = BTreeMap::new();
-        Self { engine, control, stop_after, in_flight, deepest: 0, enters: 0, right, done: 0 }
+        let (deepest, enters, most_waited, done) = (0, 0, 0, 0);
+        Self { engine, control, stop_after, in_flight, deepest, enters, most_waited, right, done }
     }
 }
 
@@ -121,6 +124,7 @@ impl<E: Engine> Engine for Watched<'_, E> {
     }
 
     fn enter_within(&mut self, wait: u32, timeout: Duration) -> io::Result<()> {
+        self.most_waited = self.most_waited.max(wait);
         self.engine.enter_within(wait, timeout)
     }
 

@@ -2,41 +2,6 @@
 
 use super::*;
 
-/// Records the most completions that were waited for at once, with a timeout.
-struct Waits<E> {
-    engine: E,
-    most: u32,
-}
-
-impl<E: Engine> Engine for Waits<E> {
-    const NAME: &'static str = E::NAME;
-
-    fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
-        unreachable!("it is made around another")
-    }
-
-    fn buffers(&mut self) -> &mut Buffers {
-        self.engine.buffers()
-    }
-
-    fn queue(&mut self, batch: impl Iterator<Item = IoUnit> + Clone) {
-        self.engine.queue(batch);
-    }
-
-    fn enter(&mut self, wait: u32) -> io::Result<()> {
-        self.engine.enter(wait)
-    }
-
-    fn enter_within(&mut self, wait: u32, timeout: Duration) -> io::Result<()> {
-        self.most = self.most.max(wait);
-        self.engine.enter_within(wait, timeout)
-    }
-
-    fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        self.engine.completions()
-    }
-}
-
 /// A full queue at an unreachable rate waits for as many completions as a job without one.
 fn waits_for_several<E: Engine>() {
     let mut job = reads(Pattern::RandRead, 16);
@@ -45,11 +10,11 @@ fn waits_for_several<E: Engine>() {
     for (asked, most) in [(0, 1), (1, 1), (4, 4), (100, 16)] {
         let both = <(JobControl, Tally)>::default();
         let engine = E::open(Setup::read_only(vec![file.open()], 16, LENGTH)).unwrap().engine;
-        let engine = Watched::new(Waits { engine, most: 0 }, &both.0, BLOCKS);
+        let engine = Watched::new(engine, &both.0, BLOCKS);
         let mut io_loop = io_loop(engine, &job, 16, &both);
         io_loop.min_completions = asked;
         io_loop.run().unwrap();
-        assert_eq!(io_loop.engine.engine.most, most, "{}: {asked}", E::NAME);
+        assert_eq!(io_loop.engine.most_waited, most, "{}: {asked}", E::NAME);
         assert_eq!(io_loop.slots.count(), 0);
     }
 }
