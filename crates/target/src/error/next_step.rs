@@ -190,4 +190,11 @@ mod tests {
         // Quoted, if the path of the build contains a blank.
         assert!(bare.starts_with("sudo /") || bare.starts_with("sudo '/"), "{bare}");
     }
+
+    #[test]
+    fn a_limit_of_file_sizes_is_named() {
+        let error = Errno::FBIG.into();
+        let error = TargetError::Io { name: "f".into(), action: "allocate its space", error };
+        assert!(error.next_step().contains("ulimit -f"), "{}", error.next_step());
+    }
 }
