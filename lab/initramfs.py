@@ -21,6 +21,7 @@ MODULES = ["virtio_pci", "virtio_console", "dm_mod", "dm_flakey", "nvme"]
 # Sets that are loaded by the cases that want them: they bring devices of their own.
 LATER_MODULES = {
     "layers": ["loop", "raid0", "raid1", "dm_mod"],
+    "thin": ["dm_thin_pool"],
     # No program loads modules here: what dm-crypt and xfs would ask the kernel for comes along.
     "layouts": ["raid0", "raid1", "raid10", "raid456", "dm_crypt", "xts", "ecb", "crc32c_intel", "xfs", "btrfs"],
     "disk": ["virtio_blk"],

@@ -81,9 +81,9 @@ class Guard(WriteCase):
         self.played(f"{allowed} {WRITE} {device}")
 
     @contextlib.contextmanager
-    def mapped(self, name, first, count, device):
-        """A linear mapping over sectors of a device, named by its UUID LAB-name: its node."""
-        self.say(f"dmsetup create {name} --uuid LAB-{name} --table '0 {count} linear {device} {first}'")
+    def mapped(self, name, count, target):
+        """A mapping of sectors to a target of the device mapper, named by its UUID LAB-name: its node."""
+        self.say(f"dmsetup create {name} --uuid LAB-{name} --table '0 {count} {target}'")
         try:
             yield f"/dev/dm-{self.say(f'dmsetup info -c --noheadings -o minor {name}').strip()}"
         finally:
@@ -95,20 +95,47 @@ class Guard(WriteCase):
         written = "--name=w --rw=write --bs=4k --size=64k --direct=1"
         with contextlib.ExitStack() as stack:
             stack.callback(self.say, f"blkdiscard {drive}")
-            lower = stack.enter_context(self.mapped("lower", 0, 65536, drive))
+            lower = stack.enter_context(self.mapped("lower", 65536, f"linear {drive} 0"))
             self.say(f"mke2fs {lower} 4096 && mount -o ro -t ext4 {lower} /mnt")
             stack.callback(self.say, "umount /mnt")
             both = "--allow-write LAB-{0} --discard-data LAB-{0} --filename={1}"
-            with self.mapped("same", 0, 2048, drive) as same, self.untouched("E"):
+            with self.mapped("same", 2048, f"linear {drive} 0") as same, self.untouched("E"):
                 self.refused(f"{written} {both.format('same', same)}", "mounted at /mnt", "no option overrides it")
                 # A mapping of a mapping of the same sectors.
-                with self.mapped("upper", 1024, 512, same) as upper:
+                with self.mapped("upper", 512, f"linear {same} 1024") as upper:
                     self.refused(f"{written} {both.format('upper', upper)}", "mounted at /mnt", "no option overrides it")
             # With nothing mounted it is still a mapping that somebody set up over these sectors.
-            with self.mapped("idle", 65536, 2048, drive), self.mapped("over", 67583, 2048, drive) as over, self.untouched("E"):
+            with self.mapped("idle", 2048, f"linear {drive} 65536"), self.mapped("over", 2048, f"linear {drive} 67583") as over, self.untouched("E"):
                 self.refused(f"{written} {both.format('over', over)}", "dm-", "no option overrides it")
-            with self.mapped("beside", 65536, 2048, drive) as beside:
+            with self.mapped("beside", 2048, f"linear {drive} 65536") as beside:
                 self.played(f"{written} --allow-write LAB-beside --filename={beside}")
+
+    def test_a_thin_pool_is_not_filled(self):
+        self.lab.load("thin")
+        drive, mib = f"/dev/{self.lab.namespace('E')}", 2048
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.say, f"blkdiscard {drive}")
+            meta = stack.enter_context(self.mapped("meta", 4 * mib, f"linear {drive} 0"))
+            data = stack.enter_context(self.mapped("data", 64 * mib, f"linear {drive} {4 * mib}"))
+            pool = stack.enter_context(self.mapped("pool", 64 * mib, f"thin-pool {meta} {data} 128 0"))
+            for number in range(3):
+                self.say(f"dmsetup message pool 0 'create_thin {number}'")
+            other, large, small = (
+                stack.enter_context(self.mapped(f"thin{number}", size * mib, f"thin {pool} {number}"))
+                for number, size in enumerate([48, 48, 16]))  # fmt: skip
+            self.say(f"dd if=/dev/urandom of={other} bs=1M count=20 oflag=direct")
+            written = "--name=w --rw=write --bs=1m --size=1m --direct=1 --allow-write LAB-{} --filename={}"
+            self.refused(written.format("thin1", large), "may take 48 MiB of its thin pool pool, which has 44 MiB left", "extend the pool")
+            self.assertIn(" 320/1024 ", self.say("dmsetup status pool"))
+            self.played(f"{written.format('thin2', small)} --size=16m")
+            # What it has already it takes from nobody.
+            self.played(f"{written.format('thin2', small)} --size=16m")
+            # A file system that has more to give than its pool: a file is measured by what it takes of both.
+            self.say(f"mke2fs -F {large} && mount -t ext4 {large} /mnt")
+            stack.callback(self.say, "umount /mnt")
+            file = "--name=f --rw=write --bs=1m --direct=1 --filename=/mnt/f --size="
+            self.refused(f"{file}32m", "/mnt/f may take 32 MiB of its thin pool", "extend the pool")
+            self.played(f"{file}8m")
 
     @long  # crates/target/src/noise_tests.rs has data of an unknown kind.
     def test_a_closed_encrypted_volume_is_data(self):

@@ -153,8 +153,9 @@ pub trait Source: Send + Sync {
     fn admin(&self, controller: &str, command: AdminRead) -> io::Result<Vec<u8>>;
 
     /// Table of a device-mapper device (`dm-0`, with its number), a line for each segment: start
-    /// and length in sectors, target type, and the arguments of `linear` and `striped`. Those of
-    /// other types may contain keys and are never requested. Root only.
+    /// and length in sectors, target type, the arguments of `linear` and `striped`, and the state of
+    /// `thin` and `thin-pool`. Arguments of other types may contain keys and are never requested.
+    /// Root only.
     fn dm_table(&self, name: &str, number: (u32, u32)) -> io::Result<String>;
 
     /// Backing file of a bound loop device (`loop0`, with its number). Only for users who may open

@@ -28,6 +28,9 @@ pub struct MappedSegment {
     pub target: String,
     /// Stripe chunk size, bytes.
     pub chunk_bytes: Option<u64>,
+    /// Bytes that a `thin` volume has allocated in its pool, or that a `thin-pool` has allocated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocated_bytes: Option<u64>,
     /// Underlying locations of a `linear` or `striped` segment: one, or one per stripe in order.
     pub places: Vec<MappedPlace>,
 }

@@ -272,6 +272,7 @@ fn links_and_layers_are_read_back() {
                     length_bytes: 1 << 30,
                     target: "linear".into(),
                     chunk_bytes: None,
+                    allocated_bytes: None,
                     places,
                 }]);
                 block.file_system = Some(FileSystem {

@@ -6,8 +6,10 @@ use iodyno_model::{
     MappedSegment, Mount, Use,
 };
 
+use crate::TargetError;
 use crate::in_use::write_blockers;
 use crate::testing::{Faked, block, drive, host};
+use crate::thin_pool::FullPool;
 
 const MIB: u64 = 1 << 20;
 
@@ -56,6 +58,7 @@ impl Stack {
                 length_bytes: size_mib * MIB,
                 target: (*target).into(),
                 chunk_bytes: None,
+                allocated_bytes: None,
                 places: places.iter().map(place).collect(),
             });
             start_bytes += size_mib * MIB;
@@ -77,6 +80,13 @@ impl Stack {
         let backing = Fact::Read(file);
         let kind = BlockKind::Loop { backing_file: Some("/somewhere".into()), backing };
         self.add(name, kind, &[], size_mib)
+    }
+
+    fn allocated(&mut self, name: &str, mib: u64) {
+        let device = self.0.iter_mut().find(|device| device.name == name).unwrap();
+        let BlockKind::DeviceMapper(mapped) = &mut device.kind else { unreachable!() };
+        let Fact::Read(table) = &mut mapped.table else { unreachable!() };
+        table[0].allocated_bytes = Some(mib * MIB);
     }
 
     fn last(&mut self) -> &mut BlockDevice {
@@ -123,10 +133,10 @@ fn a_volume_over_the_sectors_of_a_mounted_one_is_in_use_and_its_neighbour_is_not
         .linear("dm-1", "nvme0n1p1", 99, 100)
         .linear("dm-2", "nvme0n1p1", 400, 100)
         .host();
-    in_use(&host, "dm-1", &["nvme0n1p1: dm-0", "dm-0: mounted at /srv"]);
+    in_use(&host, "dm-1", &["nvme0n1p1: dm-0 (dm-0-name)", "dm-0: mounted at /srv"]);
     free(&host, "dm-2");
     // An idle one is a use as well: somebody set it up over these sectors.
-    in_use(&host, "dm-0", &["nvme0n1p1: dm-1", "dm-0: mounted at /srv", "dm-1: overlaps it"]);
+    in_use(&host, "dm-0", &["nvme0n1p1: dm-1 (dm-1-name)", "dm-0: mounted at /srv", "dm-1: overlaps it"]);
 }
 
 #[test]
@@ -163,7 +173,7 @@ fn volumes_on_an_encrypted_partition_are_told_apart_and_the_partition_below_is_n
     std::mem::swap(&mut stack.0, &mut host.blocks);
     let host = stack.linear("dm-4", "nvme0n1", 480, 1).host();
     assert!(against(&host, "dm-4").contains(&"dm-1: mounted at /srv".into()));
-    in_use(&host, "dm-2", &["nvme0n1: dm-4", "dm-4: overlaps it"]);
+    in_use(&host, "dm-2", &["nvme0n1: dm-4 (dm-4-name)", "dm-4: overlaps it"]);
 }
 
 #[test]
@@ -230,6 +240,35 @@ fn thin_volumes_of_a_pool_are_kept_apart_and_what_is_under_the_pool_is_not() {
 }
 
 #[test]
+fn a_thin_pool_is_not_filled() {
+    let pool_with = |allocated_mib: [u64; 3]| {
+        let mut stack = Stack::default();
+        stack.disk("nvme0n1").mapped("dm-0", &[("thin-pool", 500, &[])], &["nvme0n1"]);
+        stack.mapped("dm-1", &[("thin", 400, &[])], &["dm-0"]);
+        stack.mapped("dm-2", &[("thin", 400, &[])], &["dm-0"]);
+        stack.partition("dm-2p1", "dm-2", 0, 200);
+        for (name, allocated_mib) in ["dm-0", "dm-1", "dm-2"].into_iter().zip(allocated_mib) {
+            stack.allocated(name, allocated_mib);
+        }
+        stack.host()
+    };
+    let needed = |allocated_mib, block, mib: u64| {
+        let pool = FullPool::after(&pool_with(allocated_mib), block, mib * MIB)?;
+        let TargetError::FillsPool { needed_bytes, pool, .. } = pool.error("t") else { panic!() };
+        assert_eq!(pool, "dm-0-name");
+        Some(needed_bytes / MIB)
+    };
+    assert_eq!(needed([100, 100, 0], "dm-2", 400), None, "400 are left");
+    assert_eq!(needed([101, 101, 0], "dm-2", 400), Some(400));
+    assert_eq!(needed([101, 101, 0], "dm-2", 399), None, "a file of that size fits");
+    assert_eq!(needed([450, 50, 400], "dm-2", 400), None, "all of it has its blocks");
+    assert_eq!(needed([450, 50, 390], "dm-2", 400), Some(400), "some of a volume out of sight");
+    assert_eq!(needed([450, 100, 400], "dm-2", 400), Some(400), "some are shared");
+    assert_eq!(needed([450, 50, 400], "nvme0n1", 1024), None, "below the pool");
+    assert_eq!(needed([400, 390, 10], "dm-2p1", 200), Some(200), "a partition of it");
+}
+
+#[test]
 fn devices_that_share_a_cache_are_kept_apart_by_their_driver() {
     let host = Stack::default()
         .disk("sda")
@@ -259,8 +298,8 @@ fn an_array_and_what_stands_on_it_hold_their_own_members() {
         .mounted()
         .host();
     // The array's member is also under a volume: its blocks are unknown.
-    let at_nvme1n1 = ["nvme1n1: dm-1", "dm-1: mounted at /srv"];
-    in_use(&host, "md0p1", &["nvme1n1: dm-1", "md0p1: dm-0", "dm-1: mounted at /srv"]);
+    let at_nvme1n1 = ["nvme1n1: dm-1 (dm-1-name)", "dm-1: mounted at /srv"];
+    in_use(&host, "md0p1", &["nvme1n1: dm-1 (dm-1-name)", "md0p1: dm-0 (dm-0-name)", "dm-1: mounted at /srv"]);
     in_use(&host, "dm-0", &at_nvme1n1);
 }
 

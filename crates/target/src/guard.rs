@@ -23,6 +23,7 @@ use crate::open_how::OpenHow;
 use crate::openers::Usage;
 use crate::resolve::path_of_word;
 use crate::target::{BlockTarget, PathTarget, Target};
+use crate::thin_pool::FullPool;
 use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents, stamp};
 
 /// To look at a file, without following a link or waiting.
@@ -225,6 +226,9 @@ impl Guard<'_> {
         let parts = now.above(name).into_iter().map(|part| part.name.as_str());
         if let Some(name) = std::iter::once(name).chain(parts).find(|of| self.is_read_only(of)) {
             return Err(read_only(name));
+        }
+        if let Some(pool) = FullPool::after(&now, name, size_bytes.unwrap_or(u64::MAX)) {
+            return Err(pool.error(name));
         }
         let identity = Identity::of(self.source, &now, device);
         let names = |word: &str| identity.is_named_by(self.source, word);

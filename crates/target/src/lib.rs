@@ -67,6 +67,7 @@ mod sharing;
 mod signatures;
 mod stamp;
 mod target;
+mod thin_pool;
 mod write;
 mod write_cache;
 mod zones;

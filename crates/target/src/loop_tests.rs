@@ -104,7 +104,8 @@ fn a_directory_without_space_is_refused_with_the_needed_space() {
     assert_eq!(target.device(), Some(small.disk.name()));
     assert_eq!(target.file_system().unwrap().kind, "ext4");
     assert!(target.remarks().is_empty());
-    let error = ScratchPlan::of(&target, 0).unwrap_err();
+    let host = snapshot(&Live::new(), Depth::Quick);
+    let error = ScratchPlan::of(&target, &host, 0).unwrap_err();
     assert!(matches!(error, TargetError::NoSpace { .. }));
     assert!(error.to_string().contains("needs 1 GiB free"), "{error}");
 }

@@ -16,11 +16,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use iodyno_files::{self as removal, FileIdentity, Removed};
+use iodyno_model::Host;
 use rustix::fs::{Advice, Dev, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::chunk::Chunk;
 use crate::random::unguessable;
+use crate::thin_pool::FullPool;
 use crate::{PathTarget, ReadClearance, Target, TargetError, WriteClearance};
 
 /// Minimum size of a scratch file, bytes.
@@ -57,7 +59,7 @@ impl ScratchPlan {
     ///
     /// # Errors
     /// Not a directory, or a quarter of its free space is less than 256 MiB.
-    pub fn of(target: &Target, writing_ns: u64) -> Result<Self, TargetError> {
+    pub fn of(target: &Target, host: &Host, writing_ns: u64) -> Result<Self, TargetError> {
         let Target::Directory(directory) = target else {
             return Err(TargetError::Refused {
                 name: target.name().into(),
@@ -67,6 +69,8 @@ impl ScratchPlan {
         let failed = |errno| TargetError::of(&directory.name, "read its free space", errno);
         let space = rustix::fs::statvfs(&directory.path).map_err(failed)?;
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        let pool = directory.device.as_ref().and_then(|on| FullPool::after(host, on, free_bytes));
+        let free_bytes = pool.map_or(free_bytes, |pool| free_bytes.min(pool.free_bytes));
         let most_bytes = most_bytes(free_bytes).ok_or_else(|| TargetError::NoSpace {
             directory: directory.name.clone(),
             free_bytes,

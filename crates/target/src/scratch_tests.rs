@@ -130,8 +130,9 @@ fn plans_are_for_directories_that_can_be_written() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, [0; 4096]).unwrap();
-    let target = resolve(&host(Vec::new()), file.to_str().unwrap()).unwrap().remove(0);
-    assert!(matches!(ScratchPlan::of(&target, 0), Err(TargetError::Refused { .. })));
+    let host = host(Vec::new());
+    let target = resolve(&host, file.to_str().unwrap()).unwrap().remove(0);
+    assert!(matches!(ScratchPlan::of(&target, &host, 0), Err(TargetError::Refused { .. })));
 
     // The directory is gone, or a file exists already: it stays.
     let plan = small_plan(dir.path(), true);

@@ -53,7 +53,7 @@ pub(crate) fn uses_of_shared_bytes(host: &Host, block: &str) -> Usage {
         };
         let before = usage.uses.len();
         let used = device.used_by.iter().filter(counts);
-        usage.uses.extend(used.map(|by| format!("{}: {}", device.name, by.label())));
+        usage.uses.extend(used.map(|by| format!("{}: {}", device.name, label(host, by))));
         if *position == Position::Beside && was_set_up(device) {
             if is_guess || has_unknown_backing(device) {
                 usage.blind.push(BlindSpot::Loop { name: device.name.clone() });
@@ -63,6 +63,18 @@ pub(crate) fn uses_of_shared_bytes(host: &Host, block: &str) -> Usage {
         }
     }
     usage
+}
+
+/// Names a use, and a holder of the device mapper as its owner knows it: `dm-0 (vg-data)`.
+fn label(host: &Host, by: &Use) -> String {
+    let holder = match by {
+        Use::HeldBy(holder) => host.block(holder),
+        _ => None,
+    };
+    match holder.map(|holder| &holder.kind) {
+        Some(BlockKind::DeviceMapper(mapped)) => format!("{} ({})", by.label(), mapped.name),
+        _ => by.label(),
+    }
 }
 
 /// True if the device was set up on purpose over bytes of others, which is a use of them in itself.

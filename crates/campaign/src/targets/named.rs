@@ -49,7 +49,7 @@ impl NamedTargets<'_> {
             }
             let held = match target.is_directory() && !self.writes {
                 true => scratches
-                    .make(tools, &run.id, target, self.scratch_ns)
+                    .make(tools, &run.id, (target, host), self.scratch_ns)
                     .map(|clearance| ClearedTarget::Read((*target).clone(), clearance)),
                 false => clear(host, (*target).clone(), self.writes, permission),
             };

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
+use iodyno_model::Host;
 use iodyno_store::JournalEntry;
 use iodyno_target::{ReadClearance, ScratchFile, ScratchPlan, Target, TargetError};
 
@@ -22,10 +23,10 @@ impl Scratches {
         &mut self,
         tools: &mut Tools<'_>,
         run_id: &str,
-        target: &Target,
+        (target, host): (&Target, &Host),
         writing_ns: u64,
     ) -> Result<ReadClearance, CampaignError> {
-        let plan = ScratchPlan::of(target, writing_ns)?;
+        let plan = ScratchPlan::of(target, host, writing_ns)?;
         let entry =
             JournalEntry::ScratchFile { path: plan.path().display().to_string(), identity: None };
         let ordinal = tools.store.journal_add(run_id, &entry)?;

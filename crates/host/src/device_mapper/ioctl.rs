@@ -51,6 +51,8 @@ const NO_FLUSH: u32 = 1 << 11;
 
 /// Targets whose arguments are only devices and offsets.
 const WITHOUT_KEYS: [&str; 2] = ["linear", "striped"];
+/// Targets whose state is read: what they have allocated.
+const WITH_STATE: [&str; 2] = ["thin", "thin-pool"];
 
 /// Limit of a table, bytes.
 const MOST_BYTES: usize = 1 << 20;
@@ -62,10 +64,12 @@ pub(crate) fn table(control: &File, number: (u32, u32)) -> io::Result<String> {
     let kinds = ask(control, number, 0)?;
     let without_keys = kinds.iter().all(|(_, target, _)| WITHOUT_KEYS.contains(&target.as_str()));
     let segments = if without_keys { ask(control, number, ARGUMENTS)? } else { kinds };
-    let lines = segments.into_iter().map(|((start, length), target, text)| match without_keys {
-        true => format!("{start} {length} {target} {text}\n"),
-        // The text is the target's state.
-        false => format!("{start} {length} {target}\n"),
+    let lines = segments.into_iter().map(|((start, length), target, text)| {
+        // The text is the target's state, or its arguments.
+        match without_keys || WITH_STATE.contains(&target.as_str()) {
+            true => format!("{start} {length} {target} {text}\n"),
+            false => format!("{start} {length} {target}\n"),
+        }
     });
     Ok(lines.collect())
 }

@@ -33,9 +33,12 @@ pub(crate) fn read(
     }
 }
 
+/// Data blocks of a thin pool are a multiple of this, bytes.
+const THIN_UNIT_BYTES: u64 = 64 << 10;
+
 /// Parses `0 1048576 striped 2 512 259:3 2048 259:1 2048`: start, length, target; `linear` has one
-/// place, `striped` the number of places, the chunk size and the places; all in sectors (kernel
-/// documentation, admin-guide/device-mapper).
+/// place, `striped` the number of places, the chunk size and the places; all in sectors; `thin` and
+/// `thin-pool` have their state (kernel documentation, admin-guide/device-mapper).
 fn segment(line: &str) -> Option<MappedSegment> {
     let mut words = line.split_ascii_whitespace();
     let mut sectors = || Some(words.next()?.parse::<u64>().ok()?.saturating_mul(SECTOR_BYTES));
@@ -55,7 +58,23 @@ fn segment(line: &str) -> Option<MappedSegment> {
         Some(MappedPlace { device: read::clean(pair.first()?), start_bytes })
     };
     let places = places.chunks(2).map(place).collect::<Option<Vec<_>>>()?;
-    Some(MappedSegment { start_bytes, length_bytes, target, chunk_bytes, places })
+    let allocated_bytes = allocated_bytes(&target, length_bytes, &arguments);
+    Some(MappedSegment { start_bytes, length_bytes, target, chunk_bytes, allocated_bytes, places })
+}
+
+/// Parses the state of a thin volume, `MAPPED HIGHEST` in sectors, or of a pool, `TRANSACTION
+/// USED/TOTAL USED/TOTAL` in blocks of metadata and of data, whose size follows from the pool's.
+fn allocated_bytes(target: &str, length_bytes: u64, state: &[&str]) -> Option<u64> {
+    let (count, unit_bytes) = match (target, state) {
+        ("thin", [mapped, ..]) => (*mapped, SECTOR_BYTES),
+        ("thin-pool", [_, _, data, ..]) => {
+            let (used, total) = data.split_once('/')?;
+            let block_bytes = length_bytes.checked_div(total.parse().ok()?)?;
+            (used, block_bytes / THIN_UNIT_BYTES * THIN_UNIT_BYTES)
+        }
+        _ => return None,
+    };
+    Some(count.parse::<u64>().ok()?.saturating_mul(unit_bytes))
 }
 
 /// Replaces device numbers in tables by names.
@@ -90,6 +109,13 @@ mod tests {
         let linear = segment("2048 8 linear 8:16 0").unwrap();
         assert_eq!((linear.start_bytes, linear.places.len()), (1 << 20, 1));
         assert_eq!(segment("0 8 crypt").unwrap().target, "crypt");
+        // A pool of 1000 blocks of 64 KiB, and a rest that is none.
+        let pool = "0 128064 thin-pool 1 10/1024 250/1000 - rw discard_passdown queue_if_no_space";
+        assert_eq!(segment(pool).unwrap().allocated_bytes, Some(250 << 16));
+        assert_eq!(segment("0 8 thin 2048 4095").unwrap().allocated_bytes, Some(1 << 20));
+        for none in ["0 8 thin Fail", "0 8 thin-pool Fail", "0 8 thin-pool 1 1/2 0/0", "0 8 thin"] {
+            assert_eq!(segment(none).unwrap().allocated_bytes, None, "{none}");
+        }
         for garbage in ["", "0", "0 8", "a b linear 8:0 0", "0 8 linear 8:0", "0 8 striped 2 x"] {
             assert_eq!(segment(garbage), None, "{garbage}");
         }

@@ -20,6 +20,8 @@ use crate::terminal;
 
 /// Time at the end for a reader to take the rest.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time at the end for the writer's thread, which is nice, to get a CPU and begin with the rest.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The writing end of a stream.
 pub(crate) struct StreamWriter {
@@ -116,11 +118,15 @@ impl Drop for StreamWriter {
         let mut state = self.shared.lock();
         state.is_over = true;
         self.shared.changed.notify_all();
-        let is_left = |state: &mut State| {
+        fn is_left(state: &mut State) -> bool {
             state.failed.is_none() && (state.is_writing || !state.queue.is_empty())
+        }
+        let wait = |state, timeout, until: fn(&mut State) -> bool| {
+            let waited = self.shared.changed.wait_timeout_while(state, timeout, until);
+            waited.unwrap_or_else(PoisonError::into_inner).0
         };
-        let waited = self.shared.changed.wait_timeout_while(state, DRAIN_TIMEOUT, is_left);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let state = wait(state, BEGIN_TIMEOUT, |state| is_left(state) && !state.is_writing);
+        let mut state = wait(state, DRAIN_TIMEOUT, is_left);
         let cut = u64::from(state.is_writing && state.failed.is_none());
         let (seconds, others) = state.queue.drop_all();
         if seconds + others + cut > 0 {

@@ -268,6 +268,23 @@ pub enum TargetError {
         /// Free for this user, bytes.
         free_bytes: u64,
     },
+    /// Writing it might fill the thin pool below it.
+    #[error(
+        "{name} may take {} of its thin pool {pool}, which has {} left: writes to its other \
+         volumes would fail",
+        Bytes(*.needed_bytes).binary(),
+        Bytes(*.free_bytes).binary()
+    )]
+    FillsPool {
+        /// The target.
+        name: String,
+        /// The pool's name under /dev/mapper.
+        pool: String,
+        /// Maximum that it may take, bytes.
+        needed_bytes: u64,
+        /// Left in the pool, bytes.
+        free_bytes: u64,
+    },
     /// The disk became full while a file was laid out.
     #[error("{name}: disk full, {missing} not written")]
     Full {

@@ -94,6 +94,9 @@ impl TargetError {
                 "free some space, make the file smaller (size, filesize), or name another directory"
                     .into()
             }
+            Self::FillsPool { .. } => {
+                "extend the pool, or name a smaller volume or file".into()
+            }
             Self::NotAllocated { .. } => {
                 "free some space, make the file smaller (size, filesize), or write without \
                  allocating first: fallocate=none"

@@ -15,6 +15,7 @@ use super::{BUFFERED, FilePlan, Fill, mark, shown};
 use crate::guard::{Guard, names_file};
 use crate::resolve::{judged, path_of_word};
 use crate::target::PathTarget;
+use crate::thin_pool::FullPool;
 use crate::{
     Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_even_in_memory,
 };
@@ -109,7 +110,7 @@ pub fn survey(
     for plan in plans {
         let (state, words, direct) = check(&plan, host, permission)?;
         if let FileState::Writable(target, _) | FileState::Missing(_, target) = &state {
-            reserve_room(target, &plan, &mut taken_bytes)?;
+            reserve_room(host, target, &plan, &mut taken_bytes)?;
         }
         surveyed.push(Surveyed { plan, state, words, direct });
     }
@@ -240,9 +241,10 @@ fn first_missing(folder: &Path) -> Option<&Path> {
     folder.ancestors().take_while(|ancestor| !ancestor.exists()).last()
 }
 
-/// Verifies that the file system has room for the missing part, if it reports that, in addition to
-/// the other files.
+/// Verifies that the file system, and a thin pool below it, have room for the missing part, if they
+/// report that, in addition to the other files.
 fn reserve_room(
+    host: &Host,
     target: &PathTarget,
     plan: &FilePlan,
     taken_bytes: &mut BTreeMap<Dev, u64>,
@@ -262,7 +264,8 @@ fn reserve_room(
         return Err(TargetError::NoRoom { name: target.name.clone(), needed_bytes, free_bytes });
     }
     *taken = taken.saturating_add(needed_bytes);
-    Ok(())
+    let pool = target.device.as_ref().and_then(|device| FullPool::after(host, device, *taken));
+    pool.map_or(Ok(()), |pool| Err(pool.error(&target.name)))
 }
 
 fn parent_of(path: &Path) -> Option<(&Path, &OsStr)> {
