@@ -110,6 +110,7 @@ class Guard(WriteCase):
             with self.mapped("beside", 2048, f"linear {drive} 65536") as beside:
                 self.played(f"{written} --allow-write LAB-beside --filename={beside}")
 
+    @long  # crates/target/src/extents_tests.rs has pools.
     def test_a_thin_pool_is_not_filled(self):
         self.lab.load("thin")
         drive, mib = f"/dev/{self.lab.namespace('E')}", 2048

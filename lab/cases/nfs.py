@@ -1,6 +1,6 @@
 """A drive whose file system is exported by NFS, and files on such a file system: this machine is its own server."""
 
-from cases import STORE, command
+from cases import STORE, command, long
 from cases.jobs import JobCase
 from cases.prepare import BOTH
 
@@ -34,6 +34,7 @@ class Nfs(JobCase):
         """What the server has: names and content."""
         return self.say(f"cd {EXPORTED} && find . -type f -exec md5sum {{}} + | sort")
 
+    @long  # Mounted drives are in the case guard.
     def test_the_drive_below_is_in_use(self):
         before = self.served()
         small = f"--bs=64k --size=1m --direct=1 --filename={self.device}"
@@ -58,6 +59,7 @@ class Nfs(JobCase):
         self.played(f"--allow-write {MOUNTED}/theirs {job}")
         self.assertNotEqual(self.served(), before)
 
+    @long  # crates/target/src/scratch_tests.rs has scratch files.
     def test_nothing_is_left_in_a_folder_that_was_measured(self):
         before = self.served()
         result = self.lab.run(f"iodyno check --store {STORE} --time 1 {MOUNTED}", 120)

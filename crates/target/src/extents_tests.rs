@@ -136,7 +136,11 @@ fn a_volume_over_the_sectors_of_a_mounted_one_is_in_use_and_its_neighbour_is_not
     in_use(&host, "dm-1", &["nvme0n1p1: dm-0 (dm-0-name)", "dm-0: mounted at /srv"]);
     free(&host, "dm-2");
     // An idle one is a use as well: somebody set it up over these sectors.
-    in_use(&host, "dm-0", &["nvme0n1p1: dm-1 (dm-1-name)", "dm-0: mounted at /srv", "dm-1: overlaps it"]);
+    in_use(
+        &host,
+        "dm-0",
+        &["nvme0n1p1: dm-1 (dm-1-name)", "dm-0: mounted at /srv", "dm-1: overlaps it"],
+    );
 }
 
 #[test]
@@ -299,7 +303,11 @@ fn an_array_and_what_stands_on_it_hold_their_own_members() {
         .host();
     // The array's member is also under a volume: its blocks are unknown.
     let at_nvme1n1 = ["nvme1n1: dm-1 (dm-1-name)", "dm-1: mounted at /srv"];
-    in_use(&host, "md0p1", &["nvme1n1: dm-1 (dm-1-name)", "md0p1: dm-0 (dm-0-name)", "dm-1: mounted at /srv"]);
+    in_use(
+        &host,
+        "md0p1",
+        &["nvme1n1: dm-1 (dm-1-name)", "md0p1: dm-0 (dm-0-name)", "dm-1: mounted at /srv"],
+    );
     in_use(&host, "dm-0", &at_nvme1n1);
 }
 

@@ -16,8 +16,8 @@ pub(crate) enum OpenElsewhere {
     No,
     /// Open elsewhere, perhaps in this process.
     Yes,
-    /// The kernel does not say: another user's file, without CAP_LEASE; a file system without
-    /// leases (NFS).
+    /// The kernel does not say: another user's file, without CAP_LEASE; a file system that has no
+    /// leases, or whose server refuses them; Linux before 5.3.
     Unknown,
 }
 
@@ -48,10 +48,30 @@ impl OpenElsewhere {
         let quiet = set(F_SETSIG, libc::SIGURG);
         match quiet.and_then(|()| lease(libc::F_WRLCK)).and_then(|()| lease(libc::F_UNLCK)) {
             Ok(()) => Self::No,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Self::Yes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && means_open(file) => {
+                Self::Yes
+            }
             Err(_) => Self::Unknown,
         }
     }
+}
+
+/// True if a refused lease means that somebody has the file open.
+fn means_open(file: &OwnedFd) -> bool {
+    // Clients of NFS and SMB refuse a lease unless the server delegated the file to them.
+    const NETWORK: [u32; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
+    let is_network =
+        || rustix::fs::fstatfs(file).is_ok_and(|of| NETWORK.contains(&(of.f_type as u32)));
+    // Before Linux 5.3 (387e3746d01c) other references of the kernel count: hard links, writeback.
+    linux() >= (5, 3) && !is_network()
+}
+
+/// Version of the kernel.
+fn linux() -> (u32, u32) {
+    let uname = rustix::system::uname();
+    let release = uname.release().to_string_lossy();
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 #[cfg(test)]
