@@ -2,7 +2,7 @@
 
 import contextlib
 
-from cases import FREE, long
+from cases import FREE, STORE, long
 from cases.jobs import SMALL, JobCase
 
 WRITE = f"--name=w --rw=randwrite {SMALL}"
@@ -129,6 +129,8 @@ class Guard(WriteCase):
             self.refused(written.format("thin1", large), "may take 48 MiB of its thin pool pool, which has 44 MiB left", "extend the pool")
             self.assertIn(" 320/1024 ", self.say("dmsetup status pool"))
             self.played(f"{written.format('thin2', small)} --size=16m")
+            # It has nothing to read.
+            self.assertIn("is (nearly) empty", self.lab.run(f"iodyno check --store {STORE} --time 0.2 {large}", 120).stdout)
             # What it has already it takes from nobody.
             self.played(f"{written.format('thin2', small)} --size=16m")
             # A file system that has more to give than its pool: a file is measured by what it takes of both.

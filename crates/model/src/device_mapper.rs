@@ -66,6 +66,14 @@ impl MappedDevice {
         None
     }
 
+    /// Returns the share of a thin volume that is allocated in its pool, 0..1; `None` for others, or if
+    /// only root can know.
+    pub fn thin_share(&self) -> Option<f64> {
+        let [segment] = self.table.get()?.as_slice() else { return None };
+        let allocated_bytes = segment.allocated_bytes.filter(|_| segment.target == "thin")?;
+        Some(allocated_bytes as f64 / segment.length_bytes as f64)
+    }
+
     /// Returns the number of stripes and the chunk size, bytes, of the first striped segment.
     pub fn stripes(&self) -> Option<(usize, u64)> {
         let segments = self.table.get()?;

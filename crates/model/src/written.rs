@@ -74,6 +74,11 @@ pub enum WrittenEvidence {
         /// Share of the namespace in use, 0..1.
         share: f64,
     },
+    /// Allocation reported by the device mapper.
+    ThinVolume {
+        /// Share of the volume allocated in its pool, 0..1.
+        share: f64,
+    },
     /// Allocation reported by the file system (SEEK_DATA).
     FileSystem {
         /// Share of the file with data, 0..1.
@@ -111,6 +116,11 @@ pub enum UnwrittenProof {
         /// Share of the namespace in use, 0..1.
         share: f64,
     },
+    /// The thin volume has allocated no more than the other blocks.
+    ThinVolume {
+        /// Share of the volume allocated in its pool, 0..1.
+        share: f64,
+    },
     /// They are read faster than blocks with data.
     Faster {
         /// Median latency of these blocks at depth 1, ns.
@@ -136,6 +146,7 @@ impl fmt::Display for WrittenEvidence {
                 write!(f, "{percent:.1} % of {samples} sampled blocks were never written ({proof})")
             }
             Self::NamespaceUse { share } => namespace_use(f, *share),
+            Self::ThinVolume { share } => thin_volume(f, *share),
             Self::FileSystem { share } => {
                 let percent = 100.0 * share;
                 write!(f, "{percent:.1} % of the file is allocated (SEEK_DATA)")
@@ -156,6 +167,7 @@ impl fmt::Display for UnwrittenProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NamespaceUse { share } => namespace_use(f, *share),
+            Self::ThinVolume { share } => thin_volume(f, *share),
             Self::Faster { uniform_ns, data_ns } => write!(
                 f,
                 "they read as deallocated in {} at depth 1, blocks with data in {}",
@@ -168,6 +180,10 @@ impl fmt::Display for UnwrittenProof {
 
 fn namespace_use(f: &mut fmt::Formatter<'_>, share: f64) -> fmt::Result {
     write!(f, "NUSE: {:.1} % of the namespace in use", share * 100.0)
+}
+
+fn thin_volume(f: &mut fmt::Formatter<'_>, share: f64) -> fmt::Result {
+    write!(f, "{:.1} % of the thin volume allocated", share * 100.0)
 }
 
 impl<T: Into<String>> From<T> for WrittenEvidence {

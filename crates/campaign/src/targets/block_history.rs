@@ -7,7 +7,7 @@ use iodyno_model::{Direction, Host, Origin, PreparationState, WrittenEvidence};
 use iodyno_target::ReadClearance;
 
 use super::prepared::{PreparedTarget, key_of, room};
-use super::written::{self, Written};
+use super::written::{self, Accounting, Written};
 use crate::tools::Tools;
 use crate::watch::Event;
 
@@ -166,13 +166,9 @@ impl BlockHistory {
         let samples = tools.generator.probe(clearance, &offsets, block_bytes as u32, SAMPLING_NS);
         match samples {
             Ok(samples) => {
-                let namespace = target
-                    .drive
-                    .as_ref()
-                    .and_then(|_| host.namespace(&target.name))
-                    .and_then(|(_, namespace)| namespace.identify.value());
                 let whole = Extent { offset: 0, length: size };
-                let sampled = written::infer(&target.name, size, &samples, namespace.as_ref());
+                let accounting = Accounting::of(host, &target.name);
+                let sampled = written::infer(&target.name, size, &samples, accounting);
                 target.written = Some(match self.emptied_by(tools, host, target, whole) {
                     Some(evidence) => written::emptied(&sampled.share, evidence),
                     None => sampled,
@@ -256,12 +252,12 @@ impl BlockHistory {
         offsets.iter_mut().for_each(|offset| *offset += first);
         offsets.retain(|offset| offset + block_bytes <= end(extent));
         let samples = tools.generator.probe(clearance, &offsets, block_bytes as u32, SAMPLING_NS);
-        // The drive's own figures are older than the changes.
-        let namespace = target.drive.as_ref().filter(|_| !is_changed);
-        let namespace = namespace.and_then(|_| host.namespace(&target.name));
-        let namespace = namespace.and_then(|(_, namespace)| namespace.identify.value());
-        let reference = &target.samples;
-        Some(written::infer_range(&target.name, &samples.ok()?, reference, namespace.as_ref()))
+        // The device's own figures are older than the changes.
+        let accounting = match is_changed {
+            true => Accounting::default(),
+            false => Accounting::of(host, &target.name),
+        };
+        Some(written::infer_range(&target.name, &samples.ok()?, &target.samples, accounting))
     }
 
     /// What emptied a range of a target, if it holds no data now.

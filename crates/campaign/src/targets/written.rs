@@ -1,13 +1,13 @@
 //! Infers which blocks of a target were ever written.
 //!
-//! A block counts as unwritten if the drive's own accounting (NUSE) shows it, or if it reads as the
-//! drive says deallocated blocks do (DLFEAT) and is read faster at depth 1 than blocks with data: a
-//! drive that has nothing to fetch answers at once. Zeros alone prove nothing.
+//! A block counts as unwritten if the accounting of the drive (NUSE) or of a thin volume shows it, or
+//! if it reads as the drive says deallocated blocks do (DLFEAT) and is read faster at depth 1 than
+//! blocks with data: a drive that has nothing to fetch answers at once. Zeros alone prove nothing.
 
 use iodyno_job::{BlockSize, Extent, Job, Pattern, Request, Room, Stream};
 use iodyno_load::{BlockContent, ProbeSample};
 use iodyno_model::{
-    Estimate, IdentifyNamespace, UnwrittenProof, WrittenEvidence, WrittenShare, WrittenState,
+    BlockKind, Estimate, Host, UnwrittenProof, WrittenEvidence, WrittenShare, WrittenState,
 };
 use iodyno_stats::{mann_whitney_less, wilson_interval};
 
@@ -21,7 +21,7 @@ const WRITTEN: f64 = 0.995;
 const COMPARABLE: usize = 30;
 /// Largest ratio of median latencies, unwritten to written, that counts as faster.
 const FASTER: f64 = 0.8;
-/// Largest difference between the drive's accounting and the samples that counts as agreement.
+/// Largest difference between a device's accounting and the samples that counts as agreement.
 const ACCOUNTING: f64 = 0.05;
 /// Most extents of a file that are examined.
 pub(crate) const MOST_EXTENTS: usize = 4096;
@@ -37,6 +37,67 @@ pub(crate) struct Written {
     pub(crate) share: WrittenShare,
     /// Written extents to stay inside; empty: all of the target.
     pub(crate) extents: Vec<Extent>,
+}
+
+/// What a device tells of its own blocks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Accounting {
+    /// Value of each byte of a block that was never written.
+    unwritten_reads_as: Option<u8>,
+    /// Share of the blocks that were ever written, 0..1, at most.
+    used: Option<Used>,
+}
+
+/// A share in use, by who tells it.
+#[derive(Debug, Clone, Copy)]
+enum Used {
+    Namespace(f64),
+    ThinVolume(f64),
+}
+
+impl Accounting {
+    /// That of a block device, by its name.
+    pub(crate) fn of(host: &Host, name: &str) -> Self {
+        if let Some((_, namespace)) = host.namespace(name) {
+            let identify = namespace.identify.get();
+            return Self {
+                unwritten_reads_as: identify.and_then(|of| of.deallocated_reads_as),
+                used: identify.and_then(|of| of.used_share()).map(Used::Namespace),
+            };
+        }
+        match host.block(name).map(|block| &block.kind) {
+            Some(BlockKind::DeviceMapper(mapped)) => match mapped.thin_share() {
+                None => Self::default(),
+                Some(share) => Self {
+                    unwritten_reads_as: Some(0),
+                    used: Some(Used::ThinVolume(share)).filter(|_| share < 1.0),
+                },
+            },
+            _ => Self::default(),
+        }
+    }
+}
+
+impl Used {
+    const fn share(self) -> f64 {
+        match self {
+            Self::Namespace(share) | Self::ThinVolume(share) => share,
+        }
+    }
+
+    const fn evidence(self) -> WrittenEvidence {
+        match self {
+            Self::Namespace(share) => WrittenEvidence::NamespaceUse { share },
+            Self::ThinVolume(share) => WrittenEvidence::ThinVolume { share },
+        }
+    }
+
+    const fn proof(self) -> UnwrittenProof {
+        match self {
+            Self::Namespace(share) => UnwrittenProof::NamespaceUse { share },
+            Self::ThinVolume(share) => UnwrittenProof::ThinVolume { share },
+        }
+    }
 }
 
 /// Offsets to sample: `count` blocks of `block_bytes`, one at random in each of `count` equal
@@ -74,15 +135,14 @@ fn next(stream: &mut Stream) -> u64 {
     request[0].offset
 }
 
-/// Infers from samples which blocks were ever written. `namespace` is the drive's Identify data, if
-/// the target is a namespace and it is known.
+/// Infers from samples which blocks were ever written.
 pub(crate) fn infer(
     target: &str,
     size_bytes: u64,
     samples: &[ProbeSample],
-    namespace: Option<&IdentifyNamespace>,
+    accounting: Accounting,
 ) -> Written {
-    infer_with_reference(target, size_bytes, samples, samples, namespace)
+    infer_with_reference(target, size_bytes, samples, samples, accounting)
 }
 
 /// The same for the range of a target that `samples` are from; `reference` are samples of the whole
@@ -91,10 +151,10 @@ pub(crate) fn infer_range(
     target: &str,
     samples: &[ProbeSample],
     reference: &[ProbeSample],
-    namespace: Option<&IdentifyNamespace>,
+    accounting: Accounting,
 ) -> Written {
     // No extents are sought: the job chooses the offsets.
-    infer_with_reference(target, 0, samples, reference, namespace)
+    infer_with_reference(target, 0, samples, reference, accounting)
 }
 
 /// Result for blocks that are known to have been emptied, whatever was sampled.
@@ -113,15 +173,14 @@ fn infer_with_reference(
     size_bytes: u64,
     samples: &[ProbeSample],
     reference: &[ProbeSample],
-    namespace: Option<&IdentifyNamespace>,
+    accounting: Accounting,
 ) -> Written {
     let is_part = size_bytes == 0;
     let readable: Vec<&ProbeSample> =
         samples.iter().filter(|s| s.content != BlockContent::Unreadable).collect();
-    let deallocated = namespace.and_then(|namespace| namespace.deallocated_reads_as);
-    let suspect = |sample: &ProbeSample| match (sample.content, deallocated) {
+    let suspect = |sample: &ProbeSample| match (sample.content, accounting.unwritten_reads_as) {
         (BlockContent::Filled(byte), Some(reads_as)) => byte == reads_as,
-        // If the drive does not report it, assume zeros, the usual value.
+        // If the device does not report it, assume zeros, the usual value.
         (BlockContent::Filled(byte), None) => byte == 0,
         _ => false,
     };
@@ -139,7 +198,6 @@ fn infer_with_reference(
     if readable.is_empty() {
         return verdict(WrittenState::Unknown, 0, WrittenEvidence::Unreadable, Vec::new());
     }
-    let accounting = namespace.and_then(IdentifyNamespace::used_share);
     let sampled = |proof| WrittenEvidence::Sampled {
         samples: readable.len() as u32,
         uniform: suspects as u32,
@@ -148,12 +206,14 @@ fn infer_with_reference(
     if suspects == 0 {
         // Unwritten blocks may read as anything if the drive does not report the value. The used
         // share of the whole drive says nothing about a part.
-        if let Some(used) = accounting.filter(|used| !is_part && *used < 1.0 - ACCOUNTING) {
-            let state =
-                if used < ACCOUNTING { WrittenState::Unwritten } else { WrittenState::Unknown };
-            let unwritten = ((1.0 - used) * readable.len() as f64) as usize;
-            let evidence = WrittenEvidence::NamespaceUse { share: used };
-            return verdict(state, unwritten, evidence, Vec::new());
+        if let Some(used) = accounting.used
+            && !is_part
+            && used.share() < 1.0 - ACCOUNTING
+        {
+            let is_empty = used.share() < ACCOUNTING;
+            let state = if is_empty { WrittenState::Unwritten } else { WrittenState::Unknown };
+            let unwritten = ((1.0 - used.share()) * readable.len() as f64) as usize;
+            return verdict(state, unwritten, used.evidence(), Vec::new());
         }
         return verdict(WrittenState::Written, 0, sampled(None), Vec::new());
     }
@@ -169,12 +229,10 @@ fn infer_with_reference(
         (count + 1, empty + usize::from(suspect(sample)))
     });
     let suspect_share = empty as f64 / count.max(1) as f64;
-    let proof = match accounting {
-        // The drive uses no more than the rest: the suspects are its unused blocks. More suspects
+    let proof = match accounting.used {
+        // The device uses no more than the rest: the suspects are its unused blocks. More suspects
         // than that may be written zeros.
-        Some(used) if suspect_share <= 1.0 - used + ACCOUNTING => {
-            Some(UnwrittenProof::NamespaceUse { share: used })
-        }
+        Some(used) if suspect_share <= 1.0 - used.share() + ACCOUNTING => Some(used.proof()),
         _ => faster(&readable_of_all, &suspect),
     };
     if proof.is_none() {
@@ -296,27 +354,13 @@ fn written_extents(
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::LbaFormat;
-
     use super::*;
 
     const SIZE: u64 = 64 << 30;
 
-    fn namespace(used_share: f64) -> IdentifyNamespace {
-        let blocks = SIZE / 512;
-        IdentifyNamespace {
-            size_blocks: blocks,
-            capacity_blocks: blocks,
-            used_blocks: (blocks as f64 * used_share) as u64,
-            deallocated_reads_as: Some(0),
-            deallocated_read_may_fail: false,
-            formats: vec![LbaFormat {
-                data_bytes: 512,
-                metadata_bytes: 0,
-                relative_performance: 0,
-            }],
-            format_in_use: 0,
-        }
+    fn namespace(used_share: f64) -> Accounting {
+        let used = (used_share < 1.0).then_some(Used::Namespace(used_share));
+        Accounting { unwritten_reads_as: Some(0), used }
     }
 
     /// Samples of a target of which `written` (by relative offset) holds data.
@@ -354,8 +398,9 @@ mod tests {
         let half = samples(|at| at < 0.5, 10_000, 80_000);
         let (data, empty): (Vec<_>, Vec<_>) =
             half.iter().copied().partition(|one| one.content == BlockContent::Data);
-        for namespace in [None, Some(&namespace(0.5))] {
-            let state = |part: &[ProbeSample]| infer_range("x", part, &half, namespace).share.state;
+        for accounting in [Accounting::default(), namespace(0.5)] {
+            let state =
+                |part: &[ProbeSample]| infer_range("x", part, &half, accounting).share.state;
             assert_eq!(state(&empty), WrittenState::Unwritten);
             assert_eq!(state(&data), WrittenState::Written);
         }
@@ -363,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_full_drive_is_written() {
-        let written = infer("x", SIZE, &samples(|_| true, 1, 80_000), Some(&namespace(1.0)));
+        let written = infer("x", SIZE, &samples(|_| true, 1, 80_000), namespace(1.0));
         assert_eq!(written.share.state, WrittenState::Written);
         assert!(written.extents.is_empty());
         assert!(written.share.share.low() > 0.998);
@@ -372,11 +417,11 @@ mod tests {
     #[test]
     fn zeros_alone_prove_nothing() {
         let all_zero = samples(|_| false, 80_000, 80_000);
-        let judged = infer("x", SIZE, &all_zero, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &all_zero, namespace(1.0));
         assert_eq!(judged.share.state, WrittenState::Unknown);
         // Written zeros on a half-full drive are read as slowly.
         let half = samples(|at| at < 0.5, 80_000, 80_000);
-        let judged = infer("x", SIZE, &half, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &half, namespace(1.0));
         assert_eq!(judged.share.state, WrittenState::Unknown);
         let unproven = |of: &WrittenEvidence| match of {
             WrittenEvidence::Sampled { uniform, proof, .. } => *uniform > 0 && proof.is_none(),
@@ -388,7 +433,7 @@ mod tests {
     #[test]
     fn faster_zeros_count_as_unwritten() {
         let half = samples(|at| at < 0.5, 12_000, 80_000);
-        let judged = infer("x", SIZE, &half, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &half, namespace(1.0));
         assert_eq!(judged.share.state, WrittenState::Partly);
         assert_eq!(judged.extents, [Extent { offset: 0, length: SIZE / 2 }]);
         assert!((judged.share.share.value - 0.5).abs() < 0.01);
@@ -397,7 +442,7 @@ mod tests {
     #[test]
     fn namespace_use_is_proof() {
         let none = samples(|_| false, 80_000, 80_000);
-        let judged = infer("x", SIZE, &none, Some(&namespace(0.0)));
+        let judged = infer("x", SIZE, &none, namespace(0.0));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
         let proof = Some(UnwrittenProof::NamespaceUse { share: 0.0 });
         let evidence = WrittenEvidence::Sampled { samples: 4096, uniform: 4096, proof };
@@ -406,14 +451,29 @@ mod tests {
     }
 
     #[test]
+    fn a_thin_volume_knows_what_it_holds() {
+        let thin =
+            |share| Accounting { unwritten_reads_as: Some(0), used: Some(Used::ThinVolume(share)) };
+        let empty = infer("x", SIZE, &samples(|_| false, 80_000, 80_000), thin(0.0));
+        assert_eq!(empty.share.state, WrittenState::Unwritten);
+        // As slow as the rest, where nothing but the accounting tells.
+        let half = infer("x", SIZE, &samples(|at| at < 0.5, 80_000, 80_000), thin(0.5));
+        assert_eq!(half.share.state, WrittenState::Partly);
+        let proof = Some(UnwrittenProof::ThinVolume { share: 0.5 });
+        assert!(
+            matches!(half.share.evidence, WrittenEvidence::Sampled { proof: of, .. } if of == proof)
+        );
+    }
+
+    #[test]
     fn namespace_use_decides_if_unwritten_blocks_read_as_anything() {
         // All samples look like data, but the drive reports that it holds none.
         let data = samples(|_| true, 1, 80_000);
-        let judged = infer("x", SIZE, &data, Some(&namespace(0.0)));
+        let judged = infer("x", SIZE, &data, namespace(0.0));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
         // Zeros everywhere on a half-full drive: which of them are data?
         let zeros = samples(|_| false, 80_000, 80_000);
-        let judged = infer("x", SIZE, &zeros, Some(&namespace(0.5)));
+        let judged = infer("x", SIZE, &zeros, namespace(0.5));
         assert_eq!(judged.share.state, WrittenState::Unknown);
     }
 
@@ -430,15 +490,15 @@ mod tests {
     #[test]
     fn scattered_data_counts_as_unwritten() {
         let scattered = samples(|at| ((at * 1e6) as u64).is_multiple_of(2), 12_000, 80_000);
-        let judged = infer("x", SIZE, &scattered, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &scattered, namespace(1.0));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
     }
 
     #[test]
     fn without_identify_data_only_speed_is_proof() {
         let half = samples(|at| at >= 0.25, 12_000, 80_000);
-        let judged = infer("x", SIZE, &half, None);
+        let judged = infer("x", SIZE, &half, Accounting::default());
         assert_eq!(judged.share.state, WrittenState::Partly);
-        assert_eq!(infer("x", SIZE, &[], None).share.state, WrittenState::Unknown);
+        assert_eq!(infer("x", SIZE, &[], Accounting::default()).share.state, WrittenState::Unknown);
     }
 }

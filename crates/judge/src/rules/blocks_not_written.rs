@@ -1,6 +1,6 @@
 //! Finds targets whose blocks were never written.
 
-use iodyno_model::{Evidence, Severity, WrittenState};
+use iodyno_model::{Evidence, Severity, UnwrittenProof, WrittenEvidence, WrittenState};
 
 use super::{Checks, Reservation, Rule, Tally, advice, finding};
 use crate::figures::percent;
@@ -65,7 +65,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
                     ),
                     Evidence::new("evidence", share.evidence.to_string()),
                 ],
-                why(target, place.virtual_disk.is_some()),
+                why(target, &share.evidence, place.virtual_disk.is_some()),
                 advice::fill(context.host(), of, target),
             ));
         }
@@ -96,7 +96,12 @@ fn reservation(context: &RuleContext<'_>, measurement: usize) -> Option<Reservat
 }
 
 /// Explains the high rates: a file's holes never reach a drive.
-fn why(target: &str, is_virtual: bool) -> &'static str {
+fn why(target: &str, evidence: &WrittenEvidence, is_virtual: bool) -> &'static str {
+    if let WrittenEvidence::ThinVolume { .. }
+    | WrittenEvidence::Sampled { proof: Some(UnwrittenProof::ThinVolume { .. }), .. } = evidence
+    {
+        return "A thin volume answers reads of blocks that it has not allocated with zeros, without the drive: such rates are not a drive's.";
+    }
     match (target.starts_with('/') && !target.starts_with("/dev/"), is_virtual) {
         (true, _) => {
             "The file system answers reads of holes with zeros, without the drive: such rates are not a drive's."
