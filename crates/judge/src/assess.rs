@@ -10,12 +10,13 @@ use iodyno_model::{
 };
 
 use crate::causes::attribute;
+use crate::earlier::Earlier;
 use crate::open_metrics::JudgedTargets;
 use crate::place::names;
 use crate::question::Question;
 use crate::question_scope::QuestionScope;
 use crate::rule_context::RuleContext;
-use crate::rules::{Reservation, is_decided, rules};
+use crate::rules::{Reservation, Rule, is_decided, rules};
 use crate::yardsticks::Compared;
 
 /// Version of the rules: raised when a stored run may be judged or described differently. A test in
@@ -31,6 +32,8 @@ pub fn assess(question: &Question<'_>) -> Assessment {
     let context = RuleContext::gather(question);
     let scope = QuestionScope::of(&context);
     let reports: Vec<RuleReport> = rules().map(|rule| rule.check(&context)).collect();
+    let earlier = Earlier::of(&question.record.run, &reports);
+    let reports: Vec<RuleReport> = reports.iter().map(|report| earlier.report(report)).collect();
     let mut findings: Vec<Finding> = reports
         .iter()
         .filter_map(|report| match &report.outcome {
@@ -45,7 +48,7 @@ pub fn assess(question: &Question<'_>) -> Assessment {
     findings.sort_by_key(|finding| Reverse(finding.severity));
     attribute(&mut findings, &context);
     let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
-        .map(|measurement| judge_measurement(&context, measurement))
+        .map(|measurement| judge_measurement(&context, &earlier, measurement))
         .collect();
     let judged = JudgedTargets::of(question.record, &measurements);
     let mut subjects = subjects(&context, &judged, &measurements, &findings, &reports);
@@ -111,15 +114,23 @@ fn name_directory(assessment: &mut Assessment, record: &RunRecord, profile: &Pro
     }
 }
 
-fn judge_measurement(context: &RuleContext<'_>, measurement: usize) -> JudgedMeasurement {
-    let mut validity = Validity::Valid;
-    let mut reasons: Vec<Reason> = Vec::new();
-    for rule in rules() {
-        if let Some(Reservation { validity: own, why }) = rule.reservation(context, measurement) {
-            validity = validity.max(own);
-            reasons.push(Reason { rule: rule.id.to_owned(), validity: own, why });
-        }
-    }
+fn judge_measurement(
+    context: &RuleContext<'_>,
+    earlier: &Earlier<'_>,
+    measurement: usize,
+) -> JudgedMeasurement {
+    let reason = |rule: &Rule| {
+        let now = rule.reservation(context, measurement);
+        let now = now.map(|Reservation { validity, why }| Reason {
+            rule: rule.id.to_owned(),
+            validity,
+            why,
+        });
+        earlier.reason(rule.id, measurement).or(now)
+    };
+    let mut reasons: Vec<Reason> = rules().filter_map(reason).collect();
+    let worst = reasons.iter().map(|reason| reason.validity).max();
+    let validity = worst.unwrap_or(Validity::Valid);
     reasons.sort_by_key(|reason| Reverse(reason.validity));
     let compared = context.compared_of(measurement).iter();
     let metrics = compared.map(|compared| judge_metric(compared, validity)).collect();

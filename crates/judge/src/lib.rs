@@ -22,6 +22,7 @@ mod contract;
 mod control_group;
 mod convergence;
 mod counters;
+mod earlier;
 mod equals;
 mod exit_status;
 mod expectation;

@@ -197,6 +197,20 @@ pub struct Assessment {
     pub verdict: Verdict,
 }
 
+/// What was found in a run before it became a document, which does not hold all that it was found
+/// by: later snapshots, series, latencies' bins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierJudgement {
+    /// Version of the rules that made it.
+    pub ruleset: String,
+    /// Findings, worst first.
+    pub findings: Vec<Finding>,
+    /// Ids of the rules that found nothing.
+    pub clear: Vec<String>,
+    /// Reservations about each measurement, in the run's order.
+    pub reasons: Vec<Vec<Reason>>,
+}
+
 impl Assessment {
     /// Returns the judgement of a measurement by its index in the run.
     pub fn of(&self, measurement: usize) -> Option<&JudgedMeasurement> {

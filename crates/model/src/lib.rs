@@ -69,8 +69,8 @@ mod written;
 
 pub use accepted::{Accepted, Launcher, Rank};
 pub use assessment::{
-    Assessment, Basis, BelowSaturation, JudgedMeasurement, Metric, MetricJudgement, Reason,
-    Validity, Verdict, Yardstick,
+    Assessment, Basis, BelowSaturation, EarlierJudgement, JudgedMeasurement, Metric,
+    MetricJudgement, Reason, Validity, Verdict, Yardstick,
 };
 pub use block_life::{BlockLife, BlockState};
 pub use built::{Built, Mark};

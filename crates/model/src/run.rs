@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Accepted, EndReason, Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds,
-    own_command, shell_word,
+    Accepted, EarlierJudgement, EndReason, Host, Measurement, Profile, PtsStatement, PurgeMethod,
+    Rounds, own_command, shell_word,
 };
 
 /// Kind of run.
@@ -200,6 +200,9 @@ pub struct Run {
     /// Acceptance step that the run belongs to; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
+    /// What was found in it before it became a document; absent: it was measured here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Box<EarlierJudgement>>,
 }
 
 /// Words of the options that permit writing.
@@ -287,6 +290,7 @@ impl Run {
             permitted: Permitted::default(),
             resumed_at: Vec::new(),
             accepted: None,
+            judged: None,
         }
     }
 }

@@ -26,7 +26,9 @@ fn a_document_read_back_makes_the_same_document() {
     let record = common::record();
     let written = document(&record);
     let again = read(&written);
-    assert_eq!(again.run, iodyno_model::Run { is_copy: true, ..record.run.clone() });
+    let judged = again.run.judged.clone();
+    assert_eq!(judged.as_ref().unwrap().reasons.len(), record.measurements.len());
+    assert_eq!(again.run, iodyno_model::Run { is_copy: true, judged, ..record.run.clone() });
     assert_eq!(again.measurements.len(), record.measurements.len());
     assert_eq!(document(&again), written);
     assert_eq!(again.snapshots[0].drives, record.snapshots[0].drives);

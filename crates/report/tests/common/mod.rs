@@ -225,6 +225,7 @@ pub(crate) fn record() -> RunRecord {
             origin: Origin::Measured,
             targets: [n0, n1, n2, "nvme3n1"].map(String::from).to_vec(),
             accepted: None,
+            judged: None,
             layout: None,
             permitted: iodyno_model::Permitted::default(),
             resumed_at: Vec::new(),

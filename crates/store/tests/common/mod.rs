@@ -25,6 +25,7 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         origin: Origin::Measured,
         targets: vec!["nvme0n1".into()],
         accepted: None,
+        judged: None,
         layout: None,
         permitted: iodyno_model::Permitted::default(),
         resumed_at: Vec::new(),

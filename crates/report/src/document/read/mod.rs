@@ -1,18 +1,21 @@
 //! Reads runs back from the public document, such as those of another host.
 //!
 //! Data that a document does not hold stays unknown: series, bins of latencies (its percentiles are
-//! read as stated ones), all snapshots but the first, and judgements: a run is judged anew wherever
-//! it is read.
+//! read as stated ones), all snapshots but the first. What was found by them is read as found: else
+//! a run is judged anew wherever it is read.
 
 mod measurement;
 
-use iodyno_model::{Host, Origin, Permitted, Purpose, Run, RunKind, RunRecord, parse_rfc3339};
+use iodyno_model::{
+    EarlierJudgement, Host, Origin, Permitted, Purpose, Run, RunKind, RunRecord, parse_rfc3339,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
 use super::run::{OriginKind, Plan, RunDocument};
+use super::verdict::{Outcome, RuleReport};
 
 /// Schema that is written and read.
 pub const RUN_SCHEMA: &str = "iodyno.run/2";
@@ -85,6 +88,13 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
     let host = document.host.map(|host| host.read(document.drives, document.links));
     let snapshots: Vec<Host> = host.into_iter().collect();
     let first = (!snapshots.is_empty()).then_some(0);
+    let is_clear = |rule: &&RuleReport| rule.outcome == Outcome::Clear;
+    let judged = EarlierJudgement {
+        ruleset: document.ruleset,
+        findings: document.findings,
+        clear: document.rules.iter().filter(is_clear).map(|rule| rule.id.clone()).collect(),
+        reasons: document.measurements.iter().map(|of| of.reasons.clone()).collect(),
+    };
     let (head, plan) = (document.head, document.plan);
     let Plan { kind, name, toml, rounds } = plan;
     let (kind, rounds) = match kind {
@@ -127,6 +137,7 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
             permitted: Permitted::default(),
             resumed_at: head.resumed_at,
             accepted: head.accepted,
+            judged: Some(Box::new(judged)),
         },
         snapshots,
         measurements: measurements?,
