@@ -321,7 +321,7 @@ mod tests {
     /// Always update the sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0x6b80_02f6_5bb9_34a0);
+        const JUDGED_BY: (&str, u64) = ("8", 0xaa1d_e803_eb2a_c28e);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());
