@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_job::{Amount, Job, apply, find, is_fio_only};
+use iodyno_job::{Amount, Job, Kind, apply, find, is_fio_only};
 use iodyno_judge::LoadSurface;
 
 use super::error::Mistake;
@@ -245,9 +245,9 @@ fn plain(option: &str, value: &str, kb_base: Option<&str>) -> String {
     let mut job = Job::default();
     let with_units = kb_base.map_or(Ok(()), |base| apply(&mut job, "kb_base", base));
     let applied = with_units.and_then(|()| apply(&mut job, option, value));
-    match find(option) {
+    match find(option).filter(|spec| !matches!(spec.kind(), Kind::Words(_))) {
         Some(spec) if applied.is_ok() && !is_fio_only(option, Some(value)) => spec.print(&job),
-        // A job does not hold it.
+        // A job does not hold it, or two words mean one only to iodyno.
         _ => value.trim().to_owned(),
     }
 }
