@@ -1,6 +1,6 @@
 //! Divides the time limit of a run over its measurements.
 
-use crate::plan::{Step, Stop, divided};
+use crate::plan::{PlanError, Step, Stop, Study, divided};
 
 /// Cost of a search for the depth, in measurements.
 pub(crate) const SEARCH_COST: f64 = 0.7;
@@ -75,10 +75,21 @@ impl Budget {
     }
 }
 
+impl Study {
+    /// Longest time of its steps on whole targets, with searches and overhead, ns.
+    ///
+    /// # Errors
+    /// A mistake in a step or in its end condition.
+    pub fn steps_ns(&self) -> Result<u64, PlanError> {
+        let (steps, stop) = (self.target_steps()?, self.stop()?);
+        let (samples, targets) = (self.written_samples(), self.targets.len());
+        Ok(Budget::divide(&steps, stop, samples, targets, u64::MAX).total_ns)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Study;
 
     const MINUTE_NS: u64 = 60_000_000_000;
 

@@ -8,7 +8,6 @@ use iodyno_judge::{ClaimBook, claim_of};
 use iodyno_model::{Bytes, Claim, Direction, Host, format_duration_ns};
 
 use crate::announce::{endurance, written_of};
-use crate::schedule::longest_ns;
 use crate::targets::device_of;
 
 /// Sentences with the longest duration of `script` and the bytes written to each drive. The speeds
@@ -64,7 +63,7 @@ fn of_job(job: &Job, device: &str, host: &Host, claims: &ClaimBook) -> Option<Co
     let share = written_of(job);
     let sheet = host.namespace(device).and_then(|(drive, _)| claim_of(claims, drive));
     let rate = sheet.and_then(|sheet| claimed_rate(job, sheet));
-    if let Some(ns) = longest_ns(job) {
+    if let Some(ns) = job.longest_ns() {
         let ns = ns as f64;
         let written = if share == 0.0 { Some(0.0) } else { rate.map(|rate| rate * ns / 1e9) };
         return written.map(|written| Cost { ns, written: written * share });

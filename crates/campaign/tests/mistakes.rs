@@ -295,3 +295,32 @@ fn mistakes_in_changed_plans_have_no_place() {
     study.repeat = 0;
     assert_eq!(study.check().unwrap_err().to_string(), "x: repeat: expected at least 1");
 }
+
+#[test]
+fn a_value_counts_once_in_any_spelling() {
+    let checked = |grid: &str| {
+        let plan = format!("{HEAD}targets = [\"t\"]\n{grid}");
+        let checked = Study::parse(&plan, "p").unwrap().check();
+        checked.map_or_else(|error| error.to_string(), |()| String::new())
+    };
+    for (option, one, other) in [
+        ("bs", "4k", "4096"),
+        ("size", "16m", "16M"),
+        ("iodepth", "1", "01"),
+        ("rw", "randread", "randread "),
+    ] {
+        let grid = format!("[grid]\n{option} = [\"{one}\", \"{other}\"]");
+        assert_eq!(
+            checked(&grid),
+            format!("x: grid: `{option}`: `{one}` and `{other}` are one value: expected it once")
+        );
+    }
+    // Engines that iodyno makes alike, an option without effect, and units of another base.
+    for grid in [
+        "[grid]\nioengine = [\"sync\", \"psync\"]",
+        "[grid]\nthread = [0, 1]",
+        "[job]\nkb_base = 1000\n[grid]\nbs = [\"4k\", \"4096\"]",
+    ] {
+        assert_eq!(checked(grid), "", "{grid}");
+    }
+}

@@ -24,29 +24,28 @@ const MOST_TARGETS: usize = 4;
 /// Options that name a workload, the most telling first.
 const MAIN_OPTIONS: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
 
-/// Options about duration and reporting, not about the workload; targets stand for files.
-const IGNORED_OPTIONS: [&str; 14] = [
+/// Options about reporting, not about the workload; targets stand for files.
+const IGNORED_OPTIONS: [&str; 8] = [
     "directory",
     "filename",
     "group_reporting",
-    "invalidate",
-    "loops",
     "name",
-    "nrfiles",
     "per_job_logs",
-    "ramp_time",
-    "runtime",
     "stonewall",
-    "thread",
     "time_based",
     "wait_for_previous",
 ];
+
+/// Options about amounts and how a load is made, which tell only measurements of one run apart.
+const MINOR_OPTIONS: [&str; 7] =
+    ["size", "loops", "runtime", "ramp_time", "thread", "nrfiles", "invalidate"];
 
 /// Options of the workloads, the best known first, then `target`.
 fn options(all: &[Observation<'_>]) -> Vec<String> {
     let tells = |option: &&String| {
         !MAIN_OPTIONS.contains(&option.as_str())
             && !IGNORED_OPTIONS.contains(&option.as_str())
+            && !MINOR_OPTIONS.contains(&option.as_str())
             && !option.contains("log")
     };
     let others: BTreeSet<&String> =
@@ -54,7 +53,28 @@ fn options(all: &[Observation<'_>]) -> Vec<String> {
     let mut options: Vec<String> = MAIN_OPTIONS.map(str::to_owned).into();
     options.extend(others.into_iter().cloned());
     options.push("target".into());
+    let minor = MINOR_OPTIONS.into_iter().filter(|option| is_needed(all, &options, option));
+    let minor: Vec<String> = minor.map(str::to_owned).collect();
+    // Before the target.
+    let at = options.len() - 1;
+    options.splice(at..at, minor);
     options
+}
+
+/// True if measurements of one run have different names and the same `options`, and only `minor`
+/// tells them apart.
+fn is_needed(all: &[Observation<'_>], options: &[String], minor: &str) -> bool {
+    let mut of_workload: BTreeMap<_, BTreeMap<&str, Option<String>>> = BTreeMap::new();
+    for one in all {
+        let same = options.iter().map(|option| one.option(option)).collect::<Vec<_>>();
+        let named = of_workload.entry((one.source(), same)).or_default();
+        named.entry(&one.measurement.name).or_insert_with(|| one.option(minor));
+    }
+    of_workload.values().any(|named| {
+        let mut values = named.values();
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    })
 }
 
 /// Properties that distinguish observations: run, option values, direction.

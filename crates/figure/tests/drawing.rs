@@ -135,6 +135,26 @@ fn a_grid_prints_its_values() {
 }
 
 #[test]
+fn ticks_of_3d_bars_have_the_unit_of_the_heading() {
+    let of = |rate: &'static str, iops: f64| {
+        [1, 2].into_iter().flat_map(move |depth| {
+            [1, 2].map(|jobs| {
+                let mut one = measurement("randread", 4096, depth, jobs, iops * f64::from(depth));
+                one.workload.options.insert("rate_iops".into(), rate.into());
+                one
+            })
+        })
+    };
+    let record = run(of("100", 100.0).chain(of("20k", 20_000.0)).collect());
+    let drawn = figure(&Request::new(Kind::Grid3d), &record).unwrap();
+    let texts = texts(&svg(&drawn, (1200, 760), 1.0, false).unwrap());
+    assert_eq!(texts.iter().filter(|text| text.ends_with(": kIOPS")).count(), 2, "{texts:?}");
+    // Ticks of both panels, up to 0.2 and to 40 thousand.
+    assert!(["0.15", "30"].iter().all(|tick| texts.contains(&(*tick).to_owned())), "{texts:?}");
+    assert!(!texts.contains(&"150".to_owned()), "{texts:?}");
+}
+
+#[test]
 fn a_tree_shows_devices_and_their_concerns() {
     let record = everything();
     let topology = drawn(Kind::Topology, &record);

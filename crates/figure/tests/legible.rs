@@ -343,3 +343,27 @@ fn texts_of_tree_nodes_do_not_overlap() {
         }
     }
 }
+
+#[test]
+fn points_that_differ_in_size_or_threads_only_are_no_repetitions() {
+    let of = |size: u64, thread: &str, iops: f64| {
+        let mut one = measurement("randread", 4096, 1, 1, iops);
+        one.name = format!("size={size} thread={thread}");
+        one.workload.size = Some(size);
+        one.workload.options.insert("thread".into(), thread.into());
+        one
+    };
+    let asked = Request { metric: Some(Metric::Iops), ..Request::new(Kind::Depth) };
+    let shown = |all: Vec<Measurement>| {
+        let drawn = figure(&asked, &run(all)).unwrap();
+        let names = drawn.panels[0].series().iter().map(|one| one.name.clone());
+        (names.collect::<Vec<_>>(), drawn.notes.iter().any(|note| note.contains("Repeated")))
+    };
+    let all = || vec![of(1 << 16, "0", 1.0), of(1 << 24, "0", 2.0), of(1 << 16, "1", 3.0)];
+    let names = ["size=64k thread=0", "size=16m thread=0", "size=64k thread=1"];
+    assert_eq!(shown(all()), (names.map(str::to_owned).into(), false));
+    // The same point again is a repetition, however long it took.
+    let mut again = of(1 << 16, "0", 4.0);
+    again.workload.options.insert("runtime".into(), "9".into());
+    assert!(shown([all(), vec![again]].concat()).1);
+}

@@ -302,3 +302,35 @@ fn the_catalogue_of_keys_is_a_plan() {
     status(&output, 0);
     assert!(text(&output.stdout).contains("mine: 15 points"), "{}", text(&output.stdout));
 }
+
+#[test]
+fn a_dry_run_announces_all_the_time_and_refuses_what_the_run_would() {
+    let world = World::new();
+    std::fs::write(world.path("data"), [7; 1 << 16]).unwrap();
+    let head = "format = \"iodyno.plan/1\"\nname = \"plan\"\ntargets = [\"data\"]\n[stop]\n\
+                max_time = \"10s\"\n";
+    let dry = |plan: &str, more: &[&str]| {
+        std::fs::write(world.path("plan.toml"), format!("{head}{plan}")).unwrap();
+        let output = world.run(&[&["sweep", "plan.toml", "--dry-run"], more].concat());
+        format!("{}{}", text(&output.stdout), text(&output.stderr))
+    };
+    let steps = "[[step]]\nname = \"a\"\non = [\"each\"]\njob = { rw = \"read\" }\n[[step]]\n\
+                 name = \"b\"\njob = { rw = \"randread\" }\noutstanding = { from = 1, to = 8, \
+                 until_growth_below_percent = 5 }\n";
+    // Two measurements, a search and the sampling of blocks, with a second of overhead each.
+    let shown = dry(steps, &[]);
+    assert!(shown.contains("measures for at most 31.9 s"), "{shown}");
+    let done = "[[step]]\nname = \"a\"\nuntil = \"done\"\njob = { rw = \"read\", runtime = 1, \
+                ramp_time = 2, startdelay = 1 }\n[[step]]\nname = \"b\"\nuntil = \"done\"\n\
+                job = { rw = \"read\" }\n";
+    let shown = dry(done, &[]);
+    for line in ["1 of them take their full time, at most 4 s\n", "1 of them end when their work"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    let writes = "[grid]\nrw = [\"read\", \"write\"]\n";
+    assert!(dry(writes, &["--allow-write", "data"]).contains("2 points"));
+    let shown = dry(writes, &["--allow-write", "nonsense"]);
+    assert!(shown.contains("--allow-write") && !shown.contains("2 points"), "{shown}");
+    let shown = dry(writes, &["--target", "data", "--target", "./data"]);
+    assert!(shown.contains("data and ./data are the same target"), "{shown}");
+}

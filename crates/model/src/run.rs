@@ -418,21 +418,27 @@ impl RunRecord {
         self.snapshots.first()
     }
 
-    /// True if this measurement failed or was interrupted, and succeeded after the run was resumed.
-    pub fn is_repeated(&self, measurement: usize) -> bool {
+    /// The last repetition of this measurement, which failed or was interrupted, after the run was
+    /// resumed: one that succeeded or, after a failure, failed again.
+    pub fn repetition(&self, measurement: usize) -> Option<&Measurement> {
         let is_cut =
             |of: &Measurement| matches!(of.end, EndReason::Interrupted | EndReason::Failed(_));
-        let Some(cut) = self.measurements.get(measurement).filter(|of| is_cut(of)) else {
-            return false;
+        let cut = self.measurements.get(measurement).filter(|of| is_cut(of))?;
+        let is_again = |of: &&Measurement| {
+            let counts = !is_cut(of) || (of.failure().is_some() && cut.failure().is_some());
+            counts && (&of.name, &of.targets, of.round) == (&cut.name, &cut.targets, cut.round)
         };
-        let is_again = |of: &Measurement| {
-            !is_cut(of) && (&of.name, &of.targets, of.round) == (&cut.name, &cut.targets, cut.round)
-        };
-        let mut later = self.run.resumed_at.iter().filter(|at| **at > measurement);
-        later.any(|at| self.measurements.iter().skip(*at).any(is_again))
+        let later = self.run.resumed_at.iter().filter(|at| **at > measurement).min()?;
+        self.measurements.iter().skip(*later).rfind(is_again)
     }
 
-    /// Measurements that failed and were not repeated successfully, with their index.
+    /// True if this measurement failed or was interrupted, and another one took its place after the
+    /// run was resumed.
+    pub fn is_repeated(&self, measurement: usize) -> bool {
+        self.repetition(measurement).is_some()
+    }
+
+    /// Measurements that failed and were not repeated, with their index.
     pub fn failures(&self) -> impl Iterator<Item = (usize, &Measurement)> {
         let all = self.measurements.iter().enumerate();
         all.filter(|(n, of)| of.failure().is_some() && !self.is_repeated(*n))

@@ -60,7 +60,7 @@ impl<'a> Judged<'a> {
     }
 
     /// Returns the measurements that count, with their index: without those that failed or were cut
-    /// off, and succeeded after the run was resumed.
+    /// off, and were repeated after the run was resumed.
     pub(crate) fn counting(
         self,
     ) -> impl Iterator<Item = (usize, (&'a Measurement, Option<&'a JudgedMeasurement>))> {

@@ -1,13 +1,14 @@
 //! Checks a plan for mistakes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_job::{Amount, Job, apply};
+use iodyno_job::{Amount, Job, Kind, apply, find, is_fio_only};
+use iodyno_judge::LoadSurface;
 
 use super::error::Mistake;
-use super::order::cells;
+use super::order::{Axis, cells};
 use super::points::{POINTS_MAX, Point, axes};
-use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, Until, apply_value};
+use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, Until, apply_value, written};
 
 impl Study {
     /// Returns the first mistake.
@@ -140,8 +141,28 @@ impl Study {
         Ok(())
     }
 
-    /// Checks that no two points have the same name, by which results are found again.
+    /// Checks that no two points have the same name, by which results are found again, or the same
+    /// value in two spellings.
     pub(super) fn check_titles(&self) -> Result<(), Mistake> {
+        for (at, step) in self.parts().iter().enumerate() {
+            let kb_base = step.job.get("kb_base").or(self.job.get("kb_base"));
+            let kb_base = kb_base.and_then(|value| written(value).ok());
+            for Axis { option, values, .. } in axes(step) {
+                let plain = |value: &String| plain(&option, value, kb_base.as_deref());
+                let mut known: BTreeMap<String, &String> = BTreeMap::new();
+                for value in &values {
+                    let other = known.insert(plain(value), value);
+                    if let Some(other) = other.filter(|other| *other != value) {
+                        let what = format!(
+                            "grid: `{option}`: `{other}` and `{value}` are one value: expected it once"
+                        );
+                        let n = at.to_string();
+                        return Err(Mistake::at(&["step", &n, "grid", &option], what)
+                            .or_at(&["grid", &option]));
+                    }
+                }
+            }
+        }
         let targets = vec![String::new()];
         let once = Self { targets, rounds: None, scaling: None, repeat: 1, ..self.clone() };
         let mut known = BTreeSet::new();
@@ -197,11 +218,9 @@ impl Study {
         if self.p99_bound.is_none() {
             return wrong("expected p99_bound: the longest time of reads");
         }
-        if headroom.points == 0 {
-            return Err(Mistake::at(
-                &["headroom", "points"],
-                "headroom: points: expected at least 1",
-            ));
+        if !(1..=LoadSurface::LOADS).contains(&(headroom.points as usize)) {
+            let what = format!("headroom: points: expected 1 to {}", LoadSurface::LOADS);
+            return Err(Mistake::at(&["headroom", "points"], what));
         }
         Ok(())
     }
@@ -218,5 +237,17 @@ impl Study {
             return Err(Mistake::at(&["scaling", "least_gain_percent"], what));
         }
         Ok(())
+    }
+}
+
+/// An option's value in one spelling.
+fn plain(option: &str, value: &str, kb_base: Option<&str>) -> String {
+    let mut job = Job::default();
+    let with_units = kb_base.map_or(Ok(()), |base| apply(&mut job, "kb_base", base));
+    let applied = with_units.and_then(|()| apply(&mut job, option, value));
+    match find(option).filter(|spec| !matches!(spec.kind(), Kind::Words(_))) {
+        Some(spec) if applied.is_ok() && !is_fio_only(option, Some(value)) => spec.print(&job),
+        // A job does not hold it, or two words mean one only to iodyno.
+        _ => value.trim().to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Points of a study, in their order.
 
-use iodyno_job::parse_seconds;
+use iodyno_job::{Job, apply_all};
 use iodyno_model::Purpose;
 
 use super::error::Refusal;
@@ -50,6 +50,16 @@ impl Point {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Its options as a job has them, without those that a job cannot have.
+    pub(crate) fn job(&self) -> Job {
+        let mut job = Job::default();
+        let options = self.options.iter();
+        let options: Vec<_> = options.map(|(name, value)| (&**name, Some(&**value))).collect();
+        // All others are set, too.
+        let _ = apply_all(&mut job, &options);
+        job
+    }
+
     /// True if it writes or trims.
     pub fn writes(&self) -> bool {
         self.option("rw").is_some_and(writes)
@@ -64,18 +74,18 @@ impl Point {
 
     /// True if its writes are flushed (`fsync`, `fdatasync`).
     pub(crate) fn flushes(&self) -> bool {
-        let flushes = |name| self.option(name).is_some_and(|every| every != "0");
-        flushes("fsync") || flushes("fdatasync")
+        let flush = self.job().flush;
+        flush.fsync > 0 || flush.fdatasync > 0
     }
 
     /// True if it lasts its `runtime`, not only until its work is done.
     pub fn is_time_based(&self) -> bool {
-        self.option("time_based").is_some_and(|set| set != "0")
+        self.job().time.time_based
     }
 
     /// Its longest duration, ns, if its options set one.
     pub fn runtime_ns(&self) -> Option<u64> {
-        parse_seconds(self.option("runtime")?).ok()
+        self.job().longest_ns()
     }
 }
 
@@ -246,7 +256,7 @@ impl Study {
 
 /// True if this value of `rw` writes or trims.
 pub(super) fn writes(rw: &str) -> bool {
-    !matches!(rw.split(':').next(), Some("read" | "randread"))
+    !matches!(rw.split(':').next().map(str::trim), Some("read" | "randread"))
 }
 
 /// Axes of a step's grid, the most customary options first.

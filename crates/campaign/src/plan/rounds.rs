@@ -55,13 +55,18 @@ impl Study {
             Mistake::at(&["rounds", key], format!("rounds: {key}: {what}")).or_at(&["rounds"])
         };
         // Written so that NaN fails each check.
+        let is_positive = |number: f64| number > 0.0 && number.is_finite();
         let expected = [
             (rounds.window >= 2, "window", "expected 2 or more"),
             (rounds.most >= rounds.window, "most", "expected the window or more"),
-            (rounds.excursion_percent > 0.0, "excursion_percent", "expected a number above 0"),
-            (rounds.slope_percent > 0.0, "slope_percent", "expected a number above 0"),
             (
-                rounds.written_times.is_none_or(|times| times > 0.0),
+                is_positive(rounds.excursion_percent),
+                "excursion_percent",
+                "expected a number above 0",
+            ),
+            (is_positive(rounds.slope_percent), "slope_percent", "expected a number above 0"),
+            (
+                rounds.written_times.is_none_or(is_positive),
                 "written_times",
                 "expected a number above 0",
             ),

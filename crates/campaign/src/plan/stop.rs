@@ -135,14 +135,22 @@ impl StopForm {
         let no_less = format!("{min_time} (min_time) or longer");
         // Written so that NaN fails each check.
         let expected = [
-            (stop.precision > 0.0, "precision_percent", "a number above 0"),
+            (
+                stop.precision > 0.0 && stop.precision.is_finite(),
+                "precision_percent",
+                "a number above 0",
+            ),
             (
                 // 0.95 is meant as a fraction.
                 stop.level >= 0.5 && stop.level < 1.0,
                 "level_percent",
                 "a number from 50 to below 100",
             ),
-            (stop.p99.is_none_or(|p99| p99 >= 0.0), "p99_percent", "0 (not asked for) or above"),
+            (
+                stop.p99.is_none_or(|p99| p99 >= 0.0 && p99.is_finite()),
+                "p99_percent",
+                "0 (not asked for) or above",
+            ),
             (stop.max_ns > 0, "max_time", "a time above 0"),
             (stop.min_ns <= stop.max_ns, "max_time", &no_less),
             (stop.round_ns > 0, "round", "a time above 0"),

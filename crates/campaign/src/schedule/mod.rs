@@ -20,4 +20,3 @@ pub(crate) use rounds::{convergences, over_in};
 pub(crate) use scaling::growth;
 pub use script_jobs::ScriptJobs;
 pub(crate) use steps::Steps;
-pub(crate) use turns::longest_ns;

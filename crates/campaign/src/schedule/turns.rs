@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use iodyno_job::Job;
 use iodyno_job::script::{self, Script, ScriptJob};
 use iodyno_model::Purpose;
 use iodyno_stats::SHORT;
@@ -120,11 +119,5 @@ pub(super) fn phases(
 
 /// Longest duration of a phase, ns; 0: until its work is done.
 fn lasts_ns(phase: &script::Phase) -> u64 {
-    phase.jobs.iter().filter_map(|job| longest_ns(&job.job)).max().unwrap_or(0)
-}
-
-/// Longest duration of a job, ns; `None`: until its work is done.
-pub(crate) fn longest_ns(job: &Job) -> Option<u64> {
-    let time = &job.time;
-    time.runtime_ns.map(|runtime_ns| runtime_ns + time.ramp_ns + job.threads.startdelay_ns.1)
+    phase.jobs.iter().filter_map(|job| job.job.longest_ns()).max().unwrap_or(0)
 }

@@ -84,6 +84,6 @@ fn size(job: &Job, sized: &HashSet<&str>) -> Option<String> {
     };
     let name = job.files.paths.first().filter(|_| job.files.paths.iter().all(is_empty))?;
     Some(format!(
-        "`size` is missing: {name} does not exist or is empty; set size=1g or, for all jobs, --size=1g"
+        "`size` is missing: {name} does not exist or is empty; set size=1g (run --size=1g, sweep --set size=1g)"
     ))
 }

@@ -102,7 +102,7 @@ pub(super) fn towers(
     // Painter's order: the farthest first.
     let far = |datum: &Value| datum["distance"].as_f64().unwrap_or(0.0);
     data.sort_by(|a, b| far(b).total_cmp(&far(a)));
-    let scene = scene(&seen, cells, x, y);
+    let scene = scene(&seen, axes::unit(cells.quantity, most).1, x, y);
     let common = |mut value: Value| {
         value["type"] = json!("custom");
         value["xAxisIndex"] = json!(index);
@@ -187,8 +187,8 @@ fn place((x, y): Place) -> Value {
     json!([short(x), short(y)])
 }
 
-/// Lines of floor and walls, and the text along them.
-fn scene(seen: &Projection, cells: &Cells, x: &Axis, y: &Axis) -> Vec<Value> {
+/// Lines of floor and walls, and the text along them: values in units of `divisor`.
+fn scene(seen: &Projection, divisor: f64, x: &Axis, y: &Axis) -> Vec<Value> {
     let mut scene = Vec::new();
     let mut line = |points: &[Place]| {
         let points: Vec<Value> = points.iter().copied().map(place).collect();
@@ -197,7 +197,6 @@ fn scene(seen: &Projection, cells: &Cells, x: &Axis, y: &Axis) -> Vec<Value> {
     for (column, row) in [(0.0, 1.0), (1.0, 1.0), (1.0, 0.0)] {
         line(&[seen.edge(column, row, 0.0), seen.edge(column, row, seen.greatest)]);
     }
-    let (_, divisor) = axes::unit(cells.quantity, seen.greatest);
     let step = round_step(seen.greatest / divisor) * divisor;
     let steps = if step > 0.0 { (seen.greatest / step) as usize } else { 0 };
     let ticks: Vec<f64> = (0..=steps).map(|n| step * n as f64).collect();

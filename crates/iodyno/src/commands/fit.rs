@@ -245,14 +245,13 @@ fn refuse_crowding(profile: &Profile, script: &Script, target: &str) -> Result<(
 
 /// Describes what would be measured, written and removed, and how long that takes.
 fn plan_text(profile: &Profile, script: &Script, target: &str) -> String {
-    let round_s: u64 = script
-        .phases
-        .iter()
-        .map(|phase| phase.jobs.iter().filter_map(|one| one.job.time.runtime_ns).max())
-        .map(|ns| ns.unwrap_or_default() / 1_000_000_000)
-        .sum();
+    let phases = script.phases.iter();
+    let longest =
+        phases.filter_map(|phase| phase.jobs.iter().filter_map(|one| one.job.longest_ns()).max());
+    let round_ns: u64 = longest.sum();
     let (rounds, name) = (profile.rounds, &profile.name);
-    let least_s = round_s * u64::from(rounds);
+    let seconds = |times: u32| round_ns.saturating_mul(times.into()).div_ceil(1_000_000_000);
+    let (round_s, least_s) = (seconds(1), seconds(rounds));
     let files = files(script);
     let bytes = Bytes(sum(files.iter().map(|(_, bytes)| *bytes)));
     let what = match profile.on {
@@ -262,7 +261,7 @@ fn plan_text(profile: &Profile, script: &Script, target: &str) -> String {
         ProfileTarget::Device => format!("Writes to {target}: its data is lost."),
     };
     let longer = match profile.quantities.iter().any(|one| !one.bounds.is_empty()) {
-        true => format!("; up to {} s if a bound is undecided", 2 * least_s),
+        true => format!("; up to {} s if a bound is undecided", seconds(2 * rounds)),
         false => String::new(),
     };
     format!(

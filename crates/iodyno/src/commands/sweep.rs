@@ -1,7 +1,8 @@
 //! `iodyno sweep` and `iodyno resume`: run and continue studies.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -18,7 +19,7 @@ use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCach
 use crate::commands::setup::Setup;
 use crate::commands::study::{
     StudyRun, generator, indispensable, measure, not_permitted, outline, permitted_points, print,
-    refuse_partial, resumption, skipped_note, study_targets,
+    refuse_partial, refuse_unnamed, resumption, skipped_note, study_targets,
 };
 use crate::context::{Context, Usage, bail_usage, read};
 use crate::{bench_fio, terminal};
@@ -63,6 +64,9 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         bail_usage!("a captured machine cannot be measured");
     }
     let outline = outline(&study, &points, left_out.len())?;
+    if arguments.dry_run && !run_options.load_options.permissions.allow_write.is_empty() {
+        refuse_unnamed(&points, run_options)?;
+    }
     if arguments.dry_run
         && let Some(folder) = missing_folder(&points)
     {
@@ -366,6 +370,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     if study.targets.is_empty() {
         bail_usage!("no target: name a device or file (--target)");
     }
+    refuse_given_twice(&study.targets)?;
     if let Some(duration_ns) = arguments.duration {
         study.check()?;
         study.repeat_for(duration_ns).map_err(|Refusal(what)| Usage(what))?;
@@ -373,6 +378,26 @@ fn study(arguments: &Sweep) -> Result<Study> {
     // The combination of options and plan is checked, too.
     study.check()?;
     Ok(study)
+}
+
+/// Refuses two names of one file or device: it would count as two.
+fn refuse_given_twice(targets: &[String]) -> Result<(), TargetError> {
+    // A file that is still to be made has no identity.
+    let same = |target: &String| match std::fs::metadata(target) {
+        Ok(of) if of.file_type().is_block_device() => ((0, of.rdev()), None),
+        Ok(of) => ((of.dev(), of.ino()), None),
+        Err(_) => ((0, 0), std::path::absolute(target).ok()),
+    };
+    let mut known = BTreeMap::new();
+    for target in targets {
+        if let Some(first) = known.insert(same(target), target) {
+            let (first, second) = (first.clone(), target.clone());
+            let name = std::fs::canonicalize(target).unwrap_or_else(|_| target.into());
+            let name = name.display().to_string();
+            return Err(TargetError::GivenTwice { first, second, name });
+        }
+    }
+    Ok(())
 }
 
 /// Path of a device named as in `check` (`nvme0n1`), unless a file of that name is here.

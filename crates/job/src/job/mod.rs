@@ -160,6 +160,12 @@ impl Job {
         sizes.map(|(_, bs)| bs.largest()).max().unwrap_or(0)
     }
 
+    /// Its longest duration, ns; `None`: until its work is done.
+    pub fn longest_ns(&self) -> Option<u64> {
+        let before = self.time.ramp_ns.saturating_add(self.threads.startdelay_ns.1);
+        self.time.runtime_ns.map(|runtime_ns| runtime_ns.saturating_add(before))
+    }
+
     /// Describes the workload, with the engine that was in effect.
     pub fn workload(&self, engine: Option<&str>) -> Workload {
         let rw = self.pattern.rw;

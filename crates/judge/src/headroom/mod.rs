@@ -78,6 +78,9 @@ impl Maximum {
 }
 
 impl LoadSurface {
+    /// Number of loads on it.
+    pub const LOADS: usize = (STEPS + 1).pow(2);
+
     /// Computed from the measurements of one target, with their indices; the bound of the p99 is
     /// `bound_ns`.
     pub fn of<'m>(

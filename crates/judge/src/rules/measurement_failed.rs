@@ -16,7 +16,10 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
     for (n, of) in context.record().measurements.iter().enumerate() {
         tally.checked();
         let EndReason::Failed(how) = &of.end else { continue };
-        let is_repeated = context.record().is_repeated(n);
+        let repetition = context.record().repetition(n);
+        if repetition.is_some_and(|again| again.failure().is_some()) {
+            continue;
+        }
         let (why, next) = if disk_is_full(of) {
             (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
         } else if how.cause == Cause::Unfit {
@@ -36,11 +39,11 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             )
         };
         let evidence = vec![Evidence::new("failure", how.text.clone())];
-        let (severity, title) = match is_repeated {
-            true => {
+        let (severity, title) = match repetition {
+            Some(_) => {
                 (Severity::Warn, format!("{} failed at first; repeated, it worked.", of.title()))
             }
-            false => (Severity::Fail, format!("{} failed.", of.title())),
+            None => (Severity::Fail, format!("{} failed.", of.title())),
         };
         let subjects = context.to_blame(of, |part| part.failure.is_some());
         tally.found(finding(severity, subjects, title, evidence, why, next));
@@ -107,5 +110,10 @@ mod tests {
         let title = check_rule(&RULE, &record).only(Severity::Warn).what.clone();
         assert!(title.ends_with("failed at first; repeated, it worked."), "{title}");
         assert_eq!(record.failures().count(), 0);
+        // Each attempt that fails takes the place of the one before.
+        record.measurements[count].end = EndReason::Failed("EIO again".into());
+        let found = check_rule(&RULE, &record).only(Severity::Fail).evidence.clone();
+        assert!(found.iter().any(|one| one.value == "EIO again"), "{found:?}");
+        assert_eq!(record.failures().map(|(n, _)| n).collect::<Vec<_>>(), [count]);
     }
 }

@@ -25,7 +25,7 @@ pub struct PlannedPoint {
 }
 
 /// Returns the indices of the first `count` measurements in the order of the planned points, those
-/// of the same point next to each other, without those that were repeated successfully.
+/// of the same point next to each other, without those that were repeated.
 pub(crate) fn in_order(record: &RunRecord, planned: &[PlannedPoint], count: usize) -> Vec<usize> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (at, point) in planned.iter().enumerate() {

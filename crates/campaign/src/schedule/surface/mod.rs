@@ -82,10 +82,7 @@ impl Surface {
                 places.push(None);
                 continue;
             }
-            let number = |name: &str| {
-                let value = point.option(name)?;
-                value.parse::<u32>().ok().filter(|number| *number > 0)
-            };
+            let job = point.job();
             let others = point.options.iter().filter(|(name, _)| !is_outstanding(name));
             let key = (&point.targets, &point.part, others.collect::<Vec<_>>());
             let next = curves.len();
@@ -93,8 +90,8 @@ impl Surface {
             point.title.hash(&mut hasher);
             places.push(Some(Place {
                 curve: *curves.entry(key).or_insert(next),
-                depth: number("iodepth").unwrap_or(1),
-                jobs: number("numjobs").unwrap_or(1),
+                depth: job.depth.iodepth,
+                jobs: job.threads.numjobs,
                 lot: hasher.finish(),
             }));
         }

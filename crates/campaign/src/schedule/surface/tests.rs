@@ -175,6 +175,18 @@ fn knee_and_maximum_are_measured() {
 }
 
 #[test]
+fn depth_and_jobs_are_known_however_they_are_spelled() {
+    let mut study = Study::named("test");
+    study.targets = vec!["drive".into()];
+    study.vary("iodepth", &["0x20".into(), "1k".into()]);
+    study.vary("numjobs", &["0x8".into(), "(2*8)".into()]);
+    let surface = Surface::of(&study.points(0), PRECISION, None);
+    let mut found: Vec<_> = (0..4).filter_map(|n| surface.depth_and_jobs(n)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(32, 8), (32, 16), (1024, 8), (1024, 16)]);
+}
+
+#[test]
 fn only_measured_points_are_called_the_fewest_or_the_last() {
     let slower = |depth: f64, _: f64| 100_000.0 / depth;
     for (truth, first, last) in [(&slower as Truth<'_>, true, false), (&sharp, false, false)] {

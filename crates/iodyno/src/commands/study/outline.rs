@@ -30,7 +30,11 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     let plural = if points.len() == 1 { "" } else { "s" };
     let mut text = format!("{}: {} point{plural}", study.name, points.len());
     if timed > 0 {
-        let most = format_duration_ns(stop.max_ns as f64 * timed as f64);
+        let most_ns = match study.is_of_steps() {
+            true => study.steps_ns()? as f64,
+            false => stop.max_ns as f64 * timed as f64,
+        };
+        let most = format_duration_ns(most_ns);
         let longest = format_duration_ns(stop.max_ns as f64);
         let _ = match study.generator {
             MadeBy::Native => write!(
@@ -49,15 +53,14 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
             "each on 1, 2, ... {drives} targets at once, until one more adds nothing"
         );
     }
-    if timed < points.len() {
-        let own = points.iter().filter(|point| !point.until_known);
-        let time = match own.map(Point::runtime_ns).sum::<Option<u64>>() {
-            Some(ns) => {
-                format!("take their full time, at most {}", format_duration_ns(ns as f64))
-            }
-            None => "end when their work is done".into(),
-        };
-        let _ = writeln!(text, "{} of them {time}", points.len() - timed);
+    let own = points.iter().filter(|point| !point.until_known).map(Point::runtime_ns);
+    let (limited, unlimited): (Vec<_>, Vec<_>) = own.partition(Option::is_some);
+    if !limited.is_empty() {
+        let most = format_duration_ns(limited.iter().flatten().sum::<u64>() as f64);
+        let _ = writeln!(text, "{} of them take their full time, at most {most}", limited.len());
+    }
+    if !unlimited.is_empty() {
+        let _ = writeln!(text, "{} of them end when their work is done", unlimited.len());
     }
     let writes = points.iter().any(|point| point.until_known && point.writes());
     if study.is_of_steps() {
