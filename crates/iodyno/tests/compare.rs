@@ -283,6 +283,9 @@ fn jobs_that_write_other_blocks_are_other_workloads() {
     };
     let both = |row: &Value| row["sides"].as_array().unwrap().iter().all(|side| !side.is_null());
     says(&world.run(&["compare", "large", "small"]), 2, "nothing in common");
+    // The page cache is a caveat, which Markdown states as the text does.
+    let markdown = text(&world.run(&["compare", "large", "large", "--format", "markdown"]).stdout);
+    assert!(markdown.contains("\n- \\* A: QUALIFIED, direct=0"), "{markdown}");
     // fio's report of the same job.
     let report = world.path("fio.json");
     let mut fio = world.with_environment(std::process::Command::new("fio"));

@@ -7,7 +7,7 @@ mod table;
 use iodyno_judge::comparison::{Comparison, Outcome, Point, Row, Ruling, SideFacts, Subject};
 use iodyno_model::{Direction, RunState};
 
-pub(crate) use notes::only_in;
+pub(crate) use notes::{caveat_lines, only_in};
 pub use screen::comparison_screen;
 pub(crate) use screen::{brief, conclusion};
 pub(crate) use table::{Cells, cells};
