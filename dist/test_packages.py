@@ -271,6 +271,8 @@ call = lambda *words: subprocess.run([iodyno.binary(), *words], check=True, stdo
 call("run", "-q", "--run-name", "one", "--stream", "seconds.ndjson", *job)
 call("runs", "export", "one", "-o", "one.json")
 call("runs", "export", "one", "--format", "parquet", "-o", "one.parquet")
+names = [word for name in ("NA", "007", "@at") for word in (f"--name={name}", *job[1:], "--rw=randread", "--stonewall")]
+call("run", "-q", "--run-name", "1E5", *names)
 for engine in ("pandas", "polars"):
     for source in ("one", "one.json", "one.parquet"):
         frame = iodyno.load(source, engine=engine)
@@ -279,6 +281,9 @@ for engine in ("pandas", "polars"):
         assert set(frame["direction"]) == {"read", "write"}, frame["direction"]
         assert frame["iops"].min() > 0
     assert len(iodyno.load("one", "one.json", engine=engine)) == 4
+    frame = iodyno.load("1E5", engine=engine)
+    assert list(frame["measurement"]) == ["NA", "007", "@at"], frame["measurement"]
+    assert set(frame["run_name"]) == {"1E5"}, frame["run_name"]
     assert "type" in iodyno.load("seconds.ndjson", engine=engine).columns
 try:
     iodyno.load("no such run")

@@ -174,6 +174,11 @@ fn output_is_normal_by_default_and_nothing_is_said_beside_it() {
     assert_eq!(document["jobs"][0]["latency_target_ns"], 0);
     let (terse, usual) = (fine(&world, &format!("--minimal {JOB}")), fine(&world, JOB));
     assert!(terse.starts_with("3;fio-3.42") && usual.starts_with("t: (g=0)"), "{terse}{usual}");
+    // fio's own order, whatever the order asked for.
+    let all = fine(&world, &format!("--output-format=normal,json,json+,terse {JOB}"));
+    let begins = |line: &str| all.find(line).unwrap_or_else(|| panic!("no {line:?}: {all}"));
+    let places = ["t: (g=0)", "\n3;fio-3.42", "\n{\n", "\nt: (groupid=0"].map(begins);
+    assert!(places.is_sorted() && all.matches("\n{\n").count() == 1, "{all}");
 }
 
 #[test]

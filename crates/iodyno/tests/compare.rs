@@ -1,6 +1,6 @@
 //! Tests `compare` end to end: stored runs, fio's files, limits.
 
-use crate::common::{World, json, printed, status, text, validate};
+use crate::common::{World, json, printed, says, status, text, validate};
 use serde_json::Value;
 
 /// A report of 4 KiB random reads in the format of fio 3.33, as far as it is parsed.
@@ -256,6 +256,43 @@ fn real_jobs_are_compared_with_fios_report_of_the_same() {
         not_known.iter().any(|one| one["side"] == 1
             && one["what"].as_array().unwrap().contains(&Value::from("host")))
     );
+}
+
+#[test]
+fn jobs_that_write_other_blocks_are_other_workloads() {
+    let world = World::new();
+    let job = |name: &str, bs: &str| {
+        let file = world.path(&format!("{name}.fio"));
+        let data = world.path("data");
+        let options =
+            format!("[mixed]\nfilename={}\nsize=1m\nrw=randrw\nbs={bs}\n", data.display());
+        std::fs::write(&file, options).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (small, large) = (job("small", "4k,8k"), job("large", "4k,64k"));
+    for (job, name) in [(&small, "small"), (&large, "large")] {
+        status(&world.run(&["run", job, "--run-name", name]), 0);
+    }
+    let shown = json(&world.run(&["show", "large", "--json"]).stdout);
+    assert_eq!(shown["measurements"][0]["workload"]["bs"], "4096,65536,65536");
+    let table = text(&world.run(&["show", "large", "-v"]).stdout);
+    assert!(table.contains("4 KiB/64 KiB"), "{table}");
+    let rows = |with: &str| {
+        let compared = world.run(&["compare", "large", with, "--json"]);
+        json(&compared.stdout)["rows"].as_array().unwrap().clone()
+    };
+    let both = |row: &Value| row["sides"].as_array().unwrap().iter().all(|side| !side.is_null());
+    says(&world.run(&["compare", "large", "small"]), 2, "nothing in common");
+    // The page cache is a caveat, which Markdown states as the text does.
+    let markdown = text(&world.run(&["compare", "large", "large", "--format", "markdown"]).stdout);
+    assert!(markdown.contains("\n- \\* A: QUALIFIED, direct=0"), "{markdown}");
+    // fio's report of the same job.
+    let report = world.path("fio.json");
+    let mut fio = world.with_environment(std::process::Command::new("fio"));
+    let output = format!("--output={}", report.display());
+    assert!(fio.args([&large, "--output-format=json", &output]).status().unwrap().success());
+    let rows = rows(report.to_str().unwrap());
+    assert!(rows.len() == 2 && rows.iter().all(both), "{rows:#?}");
 }
 
 /// One run as printed by fio 3 in all formats at once, each in its own file.

@@ -64,6 +64,12 @@ fn parquet_goes_to_a_file() {
     status(&world.run(&["runs", "export", "one", "--format", "parquet", "-o", path]), 0);
     let bytes = std::fs::read(&file).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let table = world.path("results.csv");
+    let csv = table.to_str().unwrap();
+    status(&world.run(&["runs", "export", "one", "--format", "csv", "-o", csv]), 0);
+    for own in [path, csv] {
+        says(&world.run(&["import", own]), 2, "is a table for other programs");
+    }
     let piped = world.run(&["runs", "export", "one", "--format", "parquet"]);
     assert_eq!(piped.stdout, bytes);
     says(

@@ -59,6 +59,7 @@ fn adds_up(world: &World, stream: &[u8]) -> Vec<String> {
     assert_eq!(records.last().unwrap()["type"], "run_end");
     let run = records[0]["id"].as_str().unwrap();
     let document = json(&world.run(&["show", run, "--json"]).stdout);
+    assert_eq!(records.last().unwrap()["ended"], document["ended"]);
     let ends = of_type(&records, "measurement_end");
     let stored = document["measurements"].as_array().unwrap();
     assert_eq!(ends.len(), stored.len());
@@ -106,6 +107,7 @@ fn streamed(world: &World, words: &str) -> Vec<u8> {
     let words = words.split_ascii_whitespace();
     command.args(words).arg("--stream").arg(&path);
     status(&command.output().unwrap(), 0);
+    says(&world.run(&["show", path.to_str().unwrap()]), 2, "is a stream of seconds");
     std::fs::read(path).unwrap()
 }
 

@@ -340,6 +340,8 @@ fn failed_or_unknown_values_are_not_zero() {
     for word in ["FAILED", "no space left on device", "a measurement failed"] {
         assert!(html.contains(word), "{word} is missing");
     }
+    let failed = html.split("<tr").find(|row| row.contains("FAILED")).unwrap();
+    assert!(!failed.contains("UNJUDGED"), "{failed}");
     assert!(!html.contains("NaN"));
     let unknown = html.split_once("id=\"run-1-2\"").unwrap().1.split_once("</details>").unwrap().0;
     assert!(unknown.contains(">write<") && !unknown.contains(">0"), "{unknown}");

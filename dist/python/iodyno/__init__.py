@@ -48,10 +48,11 @@ def load(*sources: Source, engine: Literal["pandas", "polars"] = "pandas") -> An
 
     A source is a stored run (id, name or "last"), a file that iodyno reads (its JSON, fio's output, a
     store, a report; compressed, too), or a folder of these: one row for each direction of each
-    measurement, with the columns of `iodyno runs export --format csv`. Files that end in .parquet are
+    measurement, with the columns of `iodyno runs export --format parquet`. Files that end in .parquet are
     read as they are, those in .ndjson (`--stream`) as one row for each line, with `jobs` and `drives` nested.
 
-    Raises IodynoError where iodyno cannot read it, ImportError without the engine.
+    Raises IodynoError where iodyno cannot read it, ImportError without the engine; that of pandas
+    needs pyarrow.
     """
     if not sources:
         raise TypeError("load() needs a run, a file or a folder")
@@ -78,10 +79,8 @@ def load(*sources: Source, engine: Literal["pandas", "polars"] = "pandas") -> An
             return concatenated(lambda name: frames.read_ndjson(name, infer_schema_length=None))
         return concatenated(lambda name: frames.read_json(name, lines=True))
     done = subprocess.run(
-        [binary(), "runs", "export", "--format", "csv", "--", *names], capture_output=True, check=False
+        [binary(), "runs", "export", "--format", "parquet", "--", *names], capture_output=True, check=False
     )
     if done.returncode != 0:
         raise IodynoError(done.stderr.decode(errors="replace").strip())
-    if engine == "polars":
-        return frames.read_csv(io.BytesIO(done.stdout), infer_schema_length=None)
-    return frames.read_csv(io.BytesIO(done.stdout))
+    return frames.read_parquet(io.BytesIO(done.stdout))

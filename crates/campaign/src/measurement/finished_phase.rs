@@ -78,7 +78,7 @@ impl FinishedPhase<'_> {
                 self.not_measured(members, conditions, why)
             }
         };
-        measurement.workload.options = reported_options(job, is_fios);
+        measurement.workload.options.extend(reported_options(job, is_fios));
         measurement.workload.size = self.file_bytes(members, is_fios);
         measurement.conditions.range_bytes = self.range_bytes(members);
         if is_fios {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_job::{Pattern, Units, parse_size_in};
+use iodyno_job::{Job, Pattern, Units, apply_all, parse_size_in};
 use iodyno_model::Workload;
 
 /// Builds the workload of `options`.
@@ -37,7 +37,24 @@ pub(super) fn workload(mut options: BTreeMap<String, String>) -> Workload {
     workload.numjobs = number("numjobs", numjobs, &plain).and_then(|n| u32::try_from(n).ok());
     workload.direct = number("direct", direct, &plain).map(|n| n == 1);
     workload.options = options;
+    compare_sizes(&mut workload);
     workload
+}
+
+/// States sizes by direction (`bs=4k,64k`) as [`Job::workload`] does, so that equal workloads are equal.
+fn compare_sizes(workload: &mut Workload) {
+    let Some(text) = workload.options.get("bs").filter(|text| text.contains(',')) else { return };
+    let kb_base = workload.options.get("kb_base").map(|base| ("kb_base", Some(base.as_str())));
+    let rw = workload.rw.as_deref().map(|rw| ("rw", Some(rw)));
+    let mut entries: Vec<_> = [kb_base, rw].into_iter().flatten().collect();
+    entries.push(("bs", Some(text)));
+    let mut job = Job::default();
+    if apply_all(&mut job, &entries).is_ok() {
+        let known = job.workload(None);
+        workload.bs = known.bs;
+        workload.options.remove("bs");
+        workload.options.extend(known.options);
+    }
 }
 
 /// True for `kb_base=1000`: `k` is 1000 bytes, in options and in fio 2's text.
@@ -99,6 +116,29 @@ fn canonical_rw(rw: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_by_direction_are_stated_as_by_a_job() {
+        let read = |rw: &str, bs: &str| {
+            let options = [("rw", rw), ("bs", bs)];
+            let of = workload(options.map(|(name, value)| (name.into(), value.into())).into());
+            (of.bs, of.options.get("bs").cloned())
+        };
+        let native = |rw: &str, bs: &str| {
+            let mut job = Job::default();
+            apply_all(&mut job, &[("rw", Some(rw)), ("bs", Some(bs))]).unwrap();
+            let of = job.workload(None);
+            (of.bs, of.options.get("bs").cloned())
+        };
+        assert_eq!(read("randrw", "4k,64k"), (None, Some("4096,65536,65536".into())));
+        for (rw, bs) in
+            [("randrw", "4k,64k"), ("rw", ",64k"), ("randread", "8k,64k"), ("rw", "8k,8k")]
+        {
+            assert_eq!(read(rw, bs), native(rw, bs), "{rw} {bs}");
+        }
+        assert_eq!(native("randread", "8k,64k").0, Some(8192));
+        assert_eq!(native("rw", "8k,8k").0, Some(8192));
+    }
 
     #[test]
     fn mixed_workloads_have_one_name() {

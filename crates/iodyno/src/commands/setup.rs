@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use iodyno_campaign::{Options, Several, Tools, Watcher, Work, carry_out};
+use iodyno_campaign::{Options, Several, Tools, Watcher, Work, carry_out, now_ns};
 use iodyno_host::{Depth, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
@@ -132,8 +132,10 @@ impl Setup {
         };
         let outcome = carry_out(&mut tools, work, &self.host, targets, options);
         if let Some(stream) = &mut self.stream {
-            let state = outcome.as_ref().ok().and_then(|id| Some(self.store.find(id).ok()?.state));
-            stream.end(state.unwrap_or(RunState::Failed));
+            let run = outcome.as_ref().ok().and_then(|id| self.store.find(id).ok());
+            let stored = run.map(|run| (run.state, run.ended_ns));
+            let (state, ended_ns) = stored.unwrap_or((RunState::Failed, None));
+            stream.end(state, ended_ns.unwrap_or_else(now_ns));
         }
         let run_id = match outcome {
             Ok(run_id) => run_id,

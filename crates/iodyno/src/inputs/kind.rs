@@ -14,6 +14,10 @@ const MAX_BYTES: u64 = 1 << 30;
 const OURS: [&str; 2] = ["\"iodyno.", "\"schema\""];
 const LONGEST_BYTES: usize = 8;
 
+/// First columns of a table of measurements, and beginning of a stream.
+const CSV_HEAD: &str = "run_id,run_name,run_started,";
+const STREAM_HEAD: &str = "{\"type\":\"run_start\",\"schema\":\"iodyno.stream/";
+
 /// Kind of a file, by its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -24,8 +28,10 @@ pub(super) enum Kind {
     Capture,
     /// A page that `iodyno report` wrote.
     Page,
-    /// Measurements as Parquet, written for other programs.
+    /// Measurements as CSV or Parquet, written for other programs.
     Table,
+    /// Records of `--stream`.
+    Stream,
     /// Anything else, left to the fio reader.
     Fio,
 }
@@ -36,12 +42,14 @@ pub(super) fn kind(text: &str) -> Kind {
     let holds = |words: &str| text.contains(words);
     if text.starts_with("SQLite format 3\0") {
         Kind::Store
-    } else if text.starts_with("PAR1") {
+    } else if text.starts_with("PAR1") || head.starts_with(CSV_HEAD) {
         Kind::Table
     } else if head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"/")) {
         Kind::Capture
     } else if is_page(text.as_bytes()) {
         Kind::Page
+    } else if head.starts_with(STREAM_HEAD) {
+        Kind::Stream
     } else if is_json(head) && OURS.into_iter().all(holds) {
         Kind::Documents
     } else {
@@ -135,6 +143,7 @@ mod tests {
         assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("{\n\"/proc/cpuinfo\": "), Kind::Capture);
         assert_eq!(kind("PAR1\u{15}\0"), Kind::Table);
+        assert_eq!(kind("run_id,run_name,run_started,host\n"), Kind::Table);
         let page = "<html>\n<meta name=\"generator\" content=\"iodyno 0.1.0\">";
         assert_eq!(kind(page), Kind::Page);
         for fio in ["{\n  \"fio version\" : \"fio-3.33\"", "", "3;fio-3.33;", "[global]\nrw=read"] {

@@ -151,8 +151,8 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     imported.problems.retain(|problem| !is_ours(problem));
     let mut all = Vec::new();
     for (own, kind) in ours {
-        // Reports and tables often lie beside the results that they were made from.
-        if matches!(kind, Kind::Page | Kind::Table) {
+        // Reports, tables and streams often lie beside the results of the same run.
+        if matches!(kind, Kind::Page | Kind::Table | Kind::Stream) {
             continue;
         }
         match read_file(&own, kind) {
@@ -226,6 +226,7 @@ fn read_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded
             Kind::Documents => return documents(&text, name),
             Kind::Page => return Err(page_error(name)),
             Kind::Table => return Err(table_error(name)),
+            Kind::Stream => return Err(stream_error(name)),
             Kind::Store | Kind::Capture => {
                 bail_usage!("{name}: stores and captures are read from files");
             }
@@ -263,6 +264,7 @@ fn read_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
         }
         Kind::Page => Err(page_error(&name)),
         Kind::Table => Err(table_error(&name)),
+        Kind::Stream => Err(stream_error(&name)),
         Kind::Store => {
             let store = Store::copy_of(file)?;
             let mut runs = store.runs()?;
@@ -300,6 +302,11 @@ fn page_error(name: &str) -> anyhow::Error {
 fn table_error(name: &str) -> anyhow::Error {
     let text =
         format!("{name} is a table for other programs; use the run's document (JSON) instead");
+    Usage(text).into()
+}
+
+fn stream_error(name: &str) -> anyhow::Error {
+    let text = format!("{name} is a stream of seconds; use the run's document (JSON) instead");
     Usage(text).into()
 }
 

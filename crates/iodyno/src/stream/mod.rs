@@ -65,13 +65,13 @@ impl Stream {
         }))
     }
 
-    /// Ends the run in this state, with everything that was begun.
-    pub(crate) fn end(&mut self, state: RunState) {
+    /// Ends the run in this state and at this time, with everything that was begun.
+    pub(crate) fn end(&mut self, state: RunState, ended_ns: i64) {
         self.flush_phase();
         self.phase = None;
         self.starting = None;
         let Some(id) = self.run_id.take() else { return };
-        let ended = rfc3339(now_ns());
+        let ended = rfc3339(ended_ns);
         self.emit(&StreamRecord::RunEnd(RunEnd { id, state, ended }));
         self.show(|view| view.end(state));
     }

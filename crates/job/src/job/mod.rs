@@ -21,6 +21,8 @@ mod verify;
 
 use iodyno_model::{Direction, Workload};
 
+use crate::options::size_options;
+
 pub use command_priority::{CommandPriority, SizePriority, ioprio};
 pub use contents::{Contents, DedupeMode};
 pub use depth::Depth;
@@ -166,20 +168,22 @@ impl Job {
         self.time.runtime_ns.map(|runtime_ns| runtime_ns.saturating_add(before))
     }
 
-    /// Describes the workload, with the engine that was in effect.
+    /// Describes the workload, with the engine that was in effect. Block sizes that differ are in its
+    /// options.
     pub fn workload(&self, engine: Option<&str>) -> Workload {
         let rw = self.pattern.rw;
-        let first = self.pattern.used_sizes().next();
         let makes_io = !self.engine.ioengine.makes_no_io();
+        let bs = self.pattern.block_size().filter(|_| makes_io);
+        let sizes = if makes_io && bs.is_none() { size_options(self) } else { Vec::new() };
         Workload {
             rw: makes_io.then(|| rw.name().into()),
-            bs: first.and_then(|(_, bs)| bs.fixed()).filter(|_| makes_io),
+            bs,
             iodepth: makes_io.then_some(self.depth.iodepth),
             numjobs: Some(self.threads.numjobs.max(self.threads.shared_by)),
             ioengine: engine.map(Into::into),
             direct: makes_io.then_some(self.engine.direct),
             size: None,
-            options: std::collections::BTreeMap::new(),
+            options: sizes.into_iter().collect(),
         }
     }
 }

@@ -189,6 +189,16 @@ with_defaults! {
 }
 
 impl AccessPattern {
+    /// Size of all its blocks, bytes; `None` if they differ.
+    pub fn block_size(&self) -> Option<u64> {
+        // With bs_is_seq_rand the sizes of other directions are used as well.
+        let sizes = self.bs.iter();
+        let used = sizes.filter(|(direction, _)| self.bs_is_seq_rand || self.rw.has(*direction));
+        let mut used = used.map(|(_, bs)| bs.fixed());
+        let first = used.next()??;
+        used.all(|size| size == Some(first)).then_some(first)
+    }
+
     /// Block sizes of the directions that it has.
     pub fn used_sizes(&self) -> impl Iterator<Item = (Direction, &BlockSize)> {
         self.bs.iter().filter(|(direction, _)| self.rw.has(*direction))

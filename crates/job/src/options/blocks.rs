@@ -94,6 +94,12 @@ pub(super) const BSSPLIT: OptionSpec = OptionSpec {
     ..OptionSpec::DEFAULT
 };
 
+/// The options that say its block sizes.
+pub(crate) fn size_options(job: &Job) -> Vec<(String, String)> {
+    let printed = [BS, BSRANGE, BSSPLIT].map(|option| (option.name.to_owned(), option.print(job)));
+    printed.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
 fn print(job: &Job, part: impl Fn(&BlockSize) -> Option<String>) -> String {
     let parts: PerDirection<Option<String>> = job.pattern.bs.map(part);
     print_directions(&parts)

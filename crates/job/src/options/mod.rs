@@ -34,6 +34,7 @@ mod warnings;
 
 use std::sync::LazyLock;
 
+pub(crate) use blocks::size_options;
 pub use check::{check, notes};
 pub use depth::DEEPEST;
 pub use engine::READING_ENGINES_OF_FIO;

@@ -138,7 +138,7 @@ pub struct Plan {
     pub kind: Option<RunKind>,
     /// Name.
     pub name: String,
-    /// TOML text.
+    /// TOML text; of `run` the fio job file.
     pub toml: String,
     /// Rounds; absent for other plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]

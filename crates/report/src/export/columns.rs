@@ -31,7 +31,7 @@ pub(super) const COLUMNS: &[(&str, Get)] = &[
     ("drive_firmware", Text(|row| of_drive(row, |drive| &drive.firmware))),
     ("measurement", Text(|row| Some(row.measurement.name.clone()))),
     ("phase", Integer(|row| Some(row.measurement.phase.into()))),
-    ("targets", Text(|row| Some(row.measurement.targets.join(":")))),
+    ("targets", Text(|row| Some(joined(&row.measurement.targets)))),
     ("source", Text(|row| Some(row.measurement.source.clone()))),
     ("started", Text(|row| row.measurement.started_ns.map(rfc3339))),
     ("duration_ns", Integer(|row| row.measurement.duration_ns)),
@@ -102,6 +102,12 @@ fn end(end: &EndReason) -> &'static str {
         EndReason::Interrupted => "interrupted",
         EndReason::Failed(_) => "failed",
     }
+}
+
+/// Joins names by `:` as fio does, with `\:` for a colon within a name.
+pub(super) fn joined(targets: &[String]) -> String {
+    let escaped: Vec<String> = targets.iter().map(|name| name.replace(':', "\\:")).collect();
+    escaped.join(":")
 }
 
 /// Returns the options without a column of their own, as on fio's command line.
@@ -200,4 +206,15 @@ fn reservations(row: &Row<'_>) -> Option<String> {
 fn verdict<'a>(row: &Row<'a>) -> Option<(Verdict, &'a Basis)> {
     let worst = row.judged?.metrics.iter().max_by_key(|metric| metric.verdict)?;
     Some((worst.verdict, &worst.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joined;
+
+    #[test]
+    fn a_colon_within_a_name_does_not_split_it() {
+        let targets = ["/dev/disk/by-path/pci-0000:01:00.0-nvme-1".into(), "b".into()];
+        assert_eq!(joined(&targets), r"/dev/disk/by-path/pci-0000\:01\:00.0-nvme-1:b");
+    }
 }

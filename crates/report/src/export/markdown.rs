@@ -7,7 +7,9 @@ use iodyno_judge::comparison::{Outcome, SideFacts};
 use super::{ExportError, Exporter, Result, Results};
 use crate::compared::{Compared, outcome_words};
 use crate::text::clean;
-use crate::text::comparison::{Cells, brief, cells, conclusion, failed_ios, names, only_in};
+use crate::text::comparison::{
+    Cells, brief, caveat_lines, cells, conclusion, failed_ios, names, only_in,
+};
 
 /// Markdown as shown by GitHub, GitLab and Forgejo.
 pub(super) struct Markdown;
@@ -57,7 +59,12 @@ fn markdown(of: Compared<'_>) -> String {
             out.push_str(&line(cells.iter().map(|cell| escaped(&cell.text)).collect()));
         }
     }
-    let only_in = only_in(of.comparison, &names(of.comparison));
+    let names = names(of.comparison);
+    for (n, caveat) in caveat_lines(of.comparison, &names).iter().enumerate() {
+        out.push_str(if n == 0 { "\n" } else { "" });
+        let _ = writeln!(out, "- \\* {}", escaped(caveat));
+    }
+    let only_in = only_in(of.comparison, &names);
     only_in.iter().for_each(|text| out.push_str(&format!("\n{}\n", escaped(text))));
     let lettered = |side: &SideFacts| !columns.iter().any(|(name, _)| *name == clean(&side.label));
     for (side, letter) in of.comparison.sides.iter().zip('A'..='Z') {

@@ -34,7 +34,7 @@ pub(super) fn measurements(
                 (name, false) => Cell::text(name),
             },
             match record.host() {
-                Some(_) => verdict(judged),
+                Some(_) => verdict(of, judged),
                 None => Cell::default(),
             },
             validity(of, judged),
@@ -100,10 +100,12 @@ fn validity(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Cell {
     measurement::marks(of, judged).into_iter().next().unwrap_or_else(|| Cell::text(""))
 }
 
-/// Returns the worst verdict on the metrics; none for an invalid measurement.
-fn verdict(judged: Option<&JudgedMeasurement>) -> Cell {
-    let worst = judged
-        .filter(|judged| judged.validity != Validity::Invalid)
-        .and_then(|judged| judged.metrics.iter().map(|metric| metric.verdict).max());
+/// Returns the worst verdict on the metrics; none for an invalid or failed measurement, whose validity
+/// says why.
+fn verdict(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Cell {
+    if of.failure().is_some() || judged.is_some_and(|one| one.validity == Validity::Invalid) {
+        return Cell::text("");
+    }
+    let worst = judged.and_then(|judged| judged.metrics.iter().map(|metric| metric.verdict).max());
     Cell::verdict(worst.unwrap_or(Verdict::Unjudged))
 }

@@ -135,16 +135,36 @@ pub(super) fn target_words(targets: &[String]) -> String {
     }
 }
 
+/// Block size: `4 KiB`, `4 KiB/64 KiB` by direction, `bssplit=4k/50:64k`.
+pub(crate) fn block_size(workload: &Workload) -> Option<String> {
+    if let Some(bs) = workload.bs {
+        return Some(Bytes(bs).binary());
+    }
+    let several: Vec<String> = ["bs", "bsrange", "bssplit"]
+        .into_iter()
+        .filter_map(|option| Some((option, workload.options.get(option)?)))
+        .map(|(option, value)| {
+            by_direction(workload, option, value)
+                .unwrap_or_else(|| format!("{option}={}", clean(value)))
+        })
+        .collect();
+    (!several.is_empty()).then(|| several.join(" "))
+}
+
+/// Sizes for reads, writes and trims in that order, without those of trims that a workload has not.
+fn by_direction(workload: &Workload, option: &str, value: &str) -> Option<String> {
+    let sizes: Vec<u64> = value.split(',').map(|size| size.parse().ok()).collect::<Option<_>>()?;
+    let trims = workload.rw.as_deref().is_some_and(|rw| rw.contains("trim"));
+    let used = if trims { sizes.len() } else { sizes.len().min(2) };
+    let sizes: Vec<String> = sizes[..used].iter().map(|size| Bytes(*size).binary()).collect();
+    (option == "bs").then(|| sizes.join("/"))
+}
+
 /// The I/O in a few words: `randread`, `4 KiB`, `depth 16`, `io_uring`.
 pub(crate) fn io(workload: &Workload) -> Vec<String> {
     let mut words = Vec::new();
     words.extend(workload.rw.as_deref().map(clean));
-    words.extend(workload.bs.map(|bs| Bytes(bs).binary()));
-    for option in ["bs", "bsrange", "bssplit"] {
-        if let (None, Some(value)) = (workload.bs, workload.options.get(option)) {
-            words.push(format!("{option}={}", clean(value)));
-        }
-    }
+    words.extend(block_size(workload));
     words.extend(workload.iodepth.map(|depth| format!("depth {depth}")));
     words.extend(workload.numjobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
     words.extend(workload.ioengine.as_deref().map(clean));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iodyno_judge::{Index, device_of, shared_drives};
 use iodyno_model::{
-    Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
+    Assessment, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
     MetricJudgement, Reason, RunKind, RunRecord, Validity, WrittenState, Yardstick,
     format_duration_ns, format_mb_per_s,
 };
@@ -13,6 +13,7 @@ use super::Style;
 use super::figure::{distribution, estimated, latency_kind, measured, percent, stated};
 use super::host::counted;
 use super::ink::Ink;
+use super::jobs::block_size;
 use super::words::{Hanging, clean};
 
 /// Percentiles shown; the document has all.
@@ -355,7 +356,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     let workload = &measurement.workload;
     let conditions = &measurement.conditions;
     let mut items = Vec::new();
-    items.extend(workload.bs.map(|bs| Bytes(bs).binary()));
+    items.extend(block_size(workload));
     let depth = workload.iodepth.or(conditions.depth_asked);
     items.extend(depth.map(|depth| format!("depth {depth}")));
     let jobs = workload.numjobs.filter(|jobs| *jobs > 1);

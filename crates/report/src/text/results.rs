@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use iodyno_model::{
-    Assessment, Bytes, DirectionResult, EndReason, GroupTotal, Measurement, Metric, RunRecord,
-    Validity,
+    Assessment, DirectionResult, EndReason, GroupTotal, Measurement, Metric, RunRecord, Validity,
 };
 
 use super::Style;
 use super::figure::{bare, iops, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
+use super::jobs::block_size;
 use super::totals::{title, totals_of};
 use super::words::{Hanging, clean, cut};
 use crate::percentiles::percentiles_of;
@@ -167,7 +167,7 @@ fn workload_cells(of: &Measurement, style: &Style) -> Vec<GridCell> {
             _ => of.targets.iter().map(|one| clean(one)).collect::<Vec<_>>().join(" "),
         },
         workload.rw.as_deref().map(clean).unwrap_or_default(),
-        workload.bs.map(|bs| Bytes(bs).binary()).unwrap_or_default(),
+        block_size(workload).unwrap_or_default(),
         number(workload.iodepth),
         number(workload.numjobs),
     ];

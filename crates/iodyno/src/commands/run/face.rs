@@ -1,7 +1,7 @@
 //! Differences between `iodyno run` and `iodyno fio`, except for the shapes of the output.
 
 use iodyno_campaign::CampaignError;
-use iodyno_job::syntax::OutputFormat;
+use iodyno_job::syntax::{Invocation, OutputFormat};
 use iodyno_model::{Caveat, JobStats, Measurement, Part, RunRecord, RunState};
 use iodyno_native::CommandPolicy;
 
@@ -33,12 +33,21 @@ impl Face {
         }
     }
 
-    /// Output formats, with the default if `asked` is empty.
-    pub(super) fn formats(self, asked: &[OutputFormat]) -> Vec<OutputFormat> {
-        match self {
-            Self::Fio if asked.is_empty() => vec![OutputFormat::Normal],
-            _ => asked.to_vec(),
+    /// Output formats, with the default if none is asked for. fio has an order of its own, and one
+    /// JSON.
+    pub(super) fn formats(self, invocation: &Invocation) -> Vec<OutputFormat> {
+        use OutputFormat::{Json, JsonPlus, Normal, Terse};
+        let asked = &invocation.output_formats;
+        if self == Self::Iodyno {
+            return asked.clone();
         }
+        let has = |format: OutputFormat| match format {
+            Terse => invocation.append_terse || asked.contains(&Terse),
+            Json => asked.contains(&Json) && !asked.contains(&JsonPlus),
+            Normal => asked.is_empty() || asked.contains(&Normal),
+            JsonPlus => asked.contains(&JsonPlus),
+        };
+        [Terse, Json, JsonPlus, Normal].into_iter().filter(|format| has(*format)).collect()
     }
 
     /// Policy for commands of jobs: fio passes them to a shell without asking.

@@ -34,7 +34,7 @@ pub(super) struct Output<'a> {
 
 impl<'a> Output<'a> {
     pub(super) fn new(face: Face, script: &'a Script, invocation: &'a Invocation) -> Self {
-        let formats = face.formats(&invocation.output_formats);
+        let formats = face.formats(invocation);
         Self { face, script, invocation, formats, begun: false }
     }
 

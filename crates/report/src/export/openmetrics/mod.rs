@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use iodyno_judge::drive_under;
 use iodyno_model::{DirectionResult, Drive, Estimate, LatencyKind, Measurement, Validity, Verdict};
 
+use super::columns::joined;
 use super::{ExportError, Exporter, NS_PER_S, Result, Results};
 use crate::judged::Judged;
 use crate::percentiles;
@@ -260,7 +261,7 @@ fn measurement_labels(of: Judged<'_>, index: usize, measurement: &Measurement) -
     let mut labels = vec![
         ("index", index.to_string()),
         ("measurement", measurement.name.clone()),
-        ("target", measurement.targets.join(":")),
+        ("target", joined(&measurement.targets)),
     ];
     let workload = &measurement.workload;
     // A depth found by a search may differ next time.

@@ -5,9 +5,9 @@ mod screen;
 mod table;
 
 use iodyno_judge::comparison::{Comparison, Outcome, Point, Row, Ruling, SideFacts, Subject};
-use iodyno_model::{Bytes, Direction, RunState};
+use iodyno_model::{Direction, RunState};
 
-pub(crate) use notes::only_in;
+pub(crate) use notes::{caveat_lines, only_in};
 pub use screen::comparison_screen;
 pub(crate) use screen::{brief, conclusion};
 pub(crate) use table::{Cells, cells};
@@ -15,6 +15,7 @@ pub(crate) use table::{Cells, cells};
 use super::Style;
 use super::host::counted;
 use super::ink::Ink;
+use super::jobs::block_size;
 use super::runs::started;
 use super::words::{Hanging, clean, cut, display_width};
 
@@ -146,7 +147,7 @@ pub(super) fn has_several_directions(rw: &str) -> bool {
 pub fn workload_title(point: &Point) -> String {
     let workload = &point.workload;
     let mut words = Vec::new();
-    let size = workload.bs.map(|bs| Bytes(bs).binary());
+    let size = block_size(workload);
     let pattern = [workload.rw.as_deref().map(clean), size];
     let pattern = pattern.into_iter().flatten().collect::<Vec<_>>().join(" ");
     if !pattern.is_empty() {
@@ -165,7 +166,8 @@ pub fn workload_title(point: &Point) -> String {
             .is_buffered()
             .map(|is_buffered| if is_buffered { "page cache" } else { "direct" }.into()),
     );
-    let options = workload.options.iter();
+    let is_size = |name: &str| ["bs", "bsrange", "bssplit"].contains(&name);
+    let options = workload.options.iter().filter(|(name, _)| !is_size(name));
     words.extend(options.map(|(name, value)| format!("{}={}", clean(name), clean(value))));
     if workload.rw.as_deref().is_none_or(has_several_directions)
         || point.direction == Direction::Mixed

@@ -79,8 +79,14 @@ fn rounds_notes(comparison: &Comparison, names: &[String]) -> Vec<String> {
     texts
 }
 
-/// Caveats of each side; of one rule, the first sentence stands for all.
+/// Caveats of each side.
 pub(super) fn caveats(comparison: &Comparison, names: &[String], style: &Style) -> String {
+    let lines = caveat_lines(comparison, names).into_iter();
+    lines.map(|line| hanging("*", 2, Ink::Doubt, style).lines(&[line])).collect()
+}
+
+/// Sentences of the caveats of each side; of one rule, the first stands for all.
+pub(crate) fn caveat_lines(comparison: &Comparison, names: &[String]) -> Vec<String> {
     let mut found: Vec<(usize, String, usize)> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
     for (_, side, cell) in cells(comparison) {
@@ -97,7 +103,7 @@ pub(super) fn caveats(comparison: &Comparison, names: &[String], style: &Style) 
             1 => String::new(),
             several => format!("; {} more like this", several - 1),
         };
-        hanging("*", 2, Ink::Doubt, style).lines(&[format!("{}: {text}{more}.", names[side])])
+        format!("{}: {text}{more}.", names[side])
     };
     found.into_iter().map(sentence).collect()
 }
