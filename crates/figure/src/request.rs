@@ -27,7 +27,7 @@ pub enum Kind {
     Compare,
     /// The same as ratios to the first run.
     Ratio,
-    /// Aggregate against the number of drives.
+    /// Aggregate against the number of targets.
     Scaling,
     /// Rates over a whole run, one measurement after the other.
     Course,

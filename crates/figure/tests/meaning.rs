@@ -393,6 +393,15 @@ fn scaling_has_an_ideal_and_a_ceiling() {
     let guides = lines(panel, |form| form == Form::Guide);
     assert_eq!(guides[0], ("ideal", vec![(1.0, 1e6), (2.0, 2e6), (4.0, 4e6)]));
     assert_eq!(guides[1].1, [(1.0, 2.6e6), (2.0, 2.6e6), (4.0, 2.6e6)]);
+    // A workload of a single number of targets has no ideal.
+    let mut mixed = record.clone();
+    mixed.measurements.push(Measurement {
+        targets: vec!["a".into(), "b".into()],
+        ..measurement("randwrite", 4096, 32, 1, 1e6)
+    });
+    let panels = figure(&request(Kind::Scaling), &mixed).unwrap().panels;
+    let ideals = lines(&panels[0], |form| form == Form::Guide);
+    assert_eq!(ideals.iter().filter(|(name, _)| *name == "ideal").count(), 1, "{ideals:?}");
     let note = "QUALIFIED: 1 of 3 measurements (virtual-disk).";
     assert!(drawn.notes.iter().any(|one| one == note), "{:?}", drawn.notes);
 }
@@ -413,6 +422,15 @@ fn the_measurements_suggest_a_figure() {
     let one = measurement("read", 4096, 1, 1, 1.0);
     assert_eq!(kind(&run(vec![over_time(one.clone(), 3)])), Kind::Time);
     assert_eq!(kind(&run(vec![one.clone()])), Kind::Latency);
+    // Different workloads on different numbers of targets do not scale, nor do unknown targets.
+    let on = |rw: &str, targets: &[&str]| Measurement {
+        targets: targets.iter().map(|name| (*name).to_owned()).collect(),
+        ..measurement(rw, 4096, 1, 1, 1.0)
+    };
+    let unlike = run(vec![on("read", &["a"]), on("read", &["b"]), on("write", &["a", "c"])]);
+    assert_eq!(kind(&unlike), Kind::Latency);
+    assert_eq!(kind(&run(vec![on("read", &[]), on("read", &["a"])])), Kind::Latency);
+    assert_eq!(kind(&run(vec![on("read", &["b"]), on("read", &["a", "c"])])), Kind::Scaling);
     // Different workloads at different depths are no sweep.
     let other = measurement("randwrite", 16384, 32, 2, 1.0);
     assert!(!matches!(kind(&run(vec![one, other])), Kind::Grid | Kind::Depth));

@@ -108,7 +108,7 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
         match record.measurements.is_empty() {
             true => of(Kind::Topology, None),
             false if is_explain_run(record) => of(Kind::Compare, Some(Drawn::Iops)),
-            false => of(suggested(&[], &sources), None),
+            false => of(suggested(&[], &sources), None).or_else(|| of(Kind::Compare, None)),
         }
     })?;
     // Shares include only valid measurements.
