@@ -9,7 +9,9 @@ use iodyno_figure::{
     Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
     Source, Track, suggested,
 };
-use iodyno_model::{Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies};
+use iodyno_model::{
+    Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies, Validity,
+};
 use proptest::prelude::*;
 
 fn request(kind: Kind) -> Request {
@@ -381,7 +383,7 @@ fn scaling_has_an_ideal_and_a_ceiling() {
     let judged = (0..3).map(|measurement| Judged {
         source: 0,
         measurement,
-        validity: (measurement == 2).then(|| "QUALIFIED".into()),
+        validity: if measurement == 2 { Validity::Qualified } else { Validity::Valid },
         reservations: vec!["virtual-disk".into()],
         ceilings: vec![(Metric::Iops, 2.6e6)],
     });
@@ -437,18 +439,11 @@ fn the_measurements_suggest_a_figure() {
 }
 
 #[test]
-fn a_failed_measurement_is_not_drawn() {
-    let mut one = measurement("read", 4096, 1, 1, 1.0);
-    one.end = iodyno_model::EndReason::Failed("err=28".into());
-    assert!(figure(&request(Kind::Compare), &run(vec![one])).is_err());
-}
-
-#[test]
 fn a_reports_figures_show_every_measurement() {
     let mut all = grid(3, 3, |row, column| f64::from(row + column + 1)).measurements;
     all.push(over_time(measurement("read", 131_072, 32, 1, 5e4), 4));
     let record = run(all);
-    let figures = iodyno_figure::figures_of_run(&record, None, usize::MAX);
+    let figures = iodyno_figure::figures_of_run(&record, None, &[], usize::MAX);
     let kinds: Vec<Kind> = figures.iter().map(|(figure, _)| figure.kind).collect();
     assert!(kinds.starts_with(&[Kind::Grid]) && !kinds.contains(&Kind::Grid3d), "{kinds:?}");
     assert!(kinds.contains(&Kind::Time));

@@ -16,7 +16,7 @@ use iodyno_model::Histogram;
 
 use crate::figure::{Figure, Form, Panel, Scale, Series};
 use crate::naming::{by_name, names, values};
-use crate::observation::{observations, reservations};
+use crate::observation::{left_out, observations, reservations};
 use crate::predicted::predictions;
 use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
@@ -63,7 +63,9 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
     let mut figure = (spec(request.kind).draw)(request, sources)?;
     // A machine has no caveats of measurements.
     if !matches!(request.kind, Kind::Topology | Kind::Headroom) {
-        figure.notes.extend(reservations(&observations(request, sources)?, request));
+        let shown = observations(request, sources)?;
+        figure.notes.extend(left_out(request, sources, &shown));
+        figure.notes.extend(reservations(&shown, request));
     }
     for panel in &figure.panels {
         let ends = panel.cut_whiskers();

@@ -6,7 +6,7 @@ use anyhow::Result;
 use iodyno_campaign::Study;
 use iodyno_figure::{Figure, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
 use iodyno_judge::layouts::Layouts;
-use iodyno_model::{MetricJudgement, Predictions, RunRecord, Validity};
+use iodyno_model::{MetricJudgement, Predictions, RunRecord};
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::{DataSheets, Plot};
@@ -123,8 +123,7 @@ fn request(
             Some(Judged {
                 source,
                 measurement: members.iter().position(|of| of.contains(&one.measurement))?,
-                validity: (one.validity != Validity::Valid)
-                    .then(|| one.validity.label().to_owned()),
+                validity: one.validity,
                 reservations: one.decisive().map(|reason| reason.rule.clone()).collect(),
                 ceilings: one.metrics.iter().filter_map(ceiling).collect(),
             })

@@ -100,10 +100,30 @@ fn validity(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Cell {
     measurement::marks(of, judged).into_iter().next().unwrap_or_else(|| Cell::text(""))
 }
 
-/// Returns the worst verdict on the metrics; none for an invalid measurement.
+/// Returns the worst verdict on the metrics; none for an invalid measurement, whose validity stands
+/// beside it.
 fn verdict(judged: Option<&JudgedMeasurement>) -> Cell {
-    let worst = judged
-        .filter(|judged| judged.validity != Validity::Invalid)
-        .and_then(|judged| judged.metrics.iter().map(|metric| metric.verdict).max());
+    if judged.is_some_and(|judged| judged.validity == Validity::Invalid) {
+        return Cell::text("");
+    }
+    let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
+    let worst = metrics.iter().map(|metric| metric.verdict).max();
     Cell::verdict(worst.unwrap_or(Verdict::Unjudged))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_measurement_has_no_verdict() {
+        let judged = |validity| JudgedMeasurement {
+            measurement: 0,
+            validity,
+            reasons: Vec::new(),
+            metrics: Vec::new(),
+        };
+        assert_eq!(verdict(Some(&judged(Validity::Invalid))).text, "-");
+        assert_eq!(verdict(Some(&judged(Validity::Valid))).text, "UNJUDGED");
+    }
 }
