@@ -271,7 +271,7 @@ fn open_points(panel: &Panel) -> Vec<String> {
 }
 
 /// The first of these names, and how many more there are.
-fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     match names.len().checked_sub(MOST_LISTED) {
         None | Some(0) => names.join(", "),
         Some(more) => format!("{} and {more} more", names[..MOST_LISTED].join(", ")),

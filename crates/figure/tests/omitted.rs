@@ -7,7 +7,7 @@ mod common;
 use iodyno_figure::{FigureError, Judged, Kind, Metric, Request, Source};
 use iodyno_model::{EndReason, Measurement, RunRecord, Validity};
 
-use common::{figure, measurement, run};
+use common::{figure, measurement, over_time, run};
 
 /// Jobs `good`, `odd`, which is judged invalid, and `bad`, which failed.
 fn three() -> (RunRecord, Vec<Judged>) {
@@ -81,4 +81,21 @@ fn nothing_is_divided_by_an_invalid_value() {
         .collect();
     let none = iodyno_figure::figure(&asked(Kind::Ratio, &all), &sources);
     assert!(matches!(none, Err(FigureError::Nothing(_))), "{none:?}");
+}
+
+#[test]
+fn means_are_not_drawn_beside_percentiles() {
+    let named = |name: &str| Measurement {
+        name: name.into(),
+        ..over_time(measurement("randread", 4096, 1, 1, 5e4), 3)
+    };
+    let mut averaged = named("averaged");
+    averaged.total[0].latency_series = Default::default();
+    let drawn = |all| figure(&Request::new(Kind::Time), &run(all)).unwrap();
+    let both = drawn(vec![named("full"), averaged.clone()]);
+    let latencies = both.panels.last().unwrap();
+    assert!(latencies.series().iter().all(|one| one.detail != "mean"), "{latencies:?}");
+    let note = "Percentiles over time are not known of averaged.";
+    assert!(both.notes.iter().any(|one| one == note), "{:?}", both.notes);
+    assert_eq!(drawn(vec![averaged]).panels.last().unwrap().series()[0].detail, "mean");
 }
