@@ -291,6 +291,8 @@ pub struct Point {
     pub interval: Option<(f64, f64)>,
     /// Confidence level of the interval, 0..1; `None`: it is the range of repeated measurements.
     pub level: Option<f64>,
+    /// True if its interval is too wide to be drawn.
+    pub is_open: bool,
     /// Label; may be empty.
     pub label: String,
     /// True if predicted, not measured: its interval is what measured points leave.
@@ -300,7 +302,15 @@ pub struct Point {
 impl Point {
     /// A measured point without interval and label.
     pub const fn new(x: f64, y: f64) -> Self {
-        Self { x, y, interval: None, level: None, label: String::new(), is_predicted: false }
+        Self {
+            x,
+            y,
+            interval: None,
+            level: None,
+            is_open: false,
+            label: String::new(),
+            is_predicted: false,
+        }
     }
 
     /// A place without a value, where a line is interrupted.

@@ -4,12 +4,17 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_model::{DirectionResult, Estimate, Measurement, Prediction, Spread};
+use iodyno_model::{
+    Direction, DirectionResult, Estimate, Measurement, Prediction, Spread, Validity, distinct,
+};
 
-use crate::figure::{Panel, Point};
+use crate::figure::{Panel, Point, Series};
 use crate::naming::{values, workloads};
 use crate::request::{number, option_of};
-use crate::{FigureError, Filter, Judged, Metric, Request, Source};
+use crate::{FigureError, Filter, Judged, Kind, Metric, Request, Source};
+
+/// Maximum number of names in a note.
+const MOST_LISTED: usize = 3;
 
 /// One direction of a measurement. Only [`predictions`](crate::predicted::predictions) makes those
 /// of predictions.
@@ -34,6 +39,11 @@ impl Observation<'_> {
     /// Judgement of its measurement.
     pub(crate) fn judged<'r>(&self, request: &'r Request) -> Option<&'r Judged> {
         request.judged.iter().find(|one| (one.source, one.measurement) == self.place)
+    }
+
+    /// True if its measurement is judged invalid.
+    fn is_invalid(&self, request: &Request) -> bool {
+        self.judged(request).is_some_and(|judged| judged.validity == Validity::Invalid)
     }
 
     /// Measured value of a metric; `None` for a prediction.
@@ -69,7 +79,14 @@ impl Observation<'_> {
     }
 }
 
-/// All observations that the request admits, without failed measurements.
+/// True if the request is about this measurement, whatever its options.
+fn is_asked(request: &Request, index: usize, measurement: &Measurement) -> bool {
+    request.measurements.as_ref().is_none_or(|of| of.contains(&index))
+        && !(request.without_fills && measurement.purpose.is_fill())
+}
+
+/// All observations that the request admits, without failed measurements, and without invalid ones
+/// where [`Kind::leaves_out_invalid`], unless there are no others.
 ///
 /// # Errors
 /// There are no measurements, or none that the request admits.
@@ -80,9 +97,7 @@ pub(crate) fn observations<'a>(
     let mut all: Vec<Observation<'a>> = Vec::new();
     for (of, source) in sources.iter().enumerate() {
         for (index, measurement) in source.record.measurements.iter().enumerate() {
-            let is_asked = request.measurements.as_ref().is_none_or(|of| of.contains(&index));
-            let is_left_out = request.without_fills && measurement.purpose.is_fill();
-            if is_asked && !is_left_out && measurement.failure().is_none() {
+            if is_asked(request, index, measurement) && measurement.failure().is_none() {
                 all.extend(measurement.total.iter().map(|result| Observation {
                     label: source.label,
                     place: (of, index),
@@ -105,6 +120,16 @@ pub(crate) fn observations<'a>(
             });
         }
         all = left;
+    }
+    if request.kind.leaves_out_invalid() {
+        let is_invalid = |one: &Observation<'_>| one.is_invalid(request);
+        // A ratio of an invalid value says nothing even alone.
+        if request.kind == Kind::Ratio && all.iter().all(is_invalid) {
+            return Err(FigureError::Nothing("no measurement is valid".into()));
+        }
+        if !all.iter().all(is_invalid) {
+            all.retain(|one| !is_invalid(one));
+        }
     }
     if let Some(series) = request.series.as_ref().filter(|name| values(&all, name).is_empty()) {
         return Err(FigureError::Nothing(format!("no measurement has {series}")));
@@ -145,7 +170,8 @@ pub(crate) fn point_of(metric: Metric, all: &[Observation<'_>], x: f64) -> Optio
         [one] => {
             let ends = interval(one).and(one.known_bounds());
             let level = level(one).filter(|_| ends.is_some());
-            Some(Point { interval: ends, level, ..Point::new(x, one.value) })
+            let is_open = level.is_none() && one.is_too_wide();
+            Some(Point { interval: ends, level, is_open, ..Point::new(x, one.value) })
         }
         [least, .., greatest] => {
             let middle = known.len() / 2;
@@ -227,27 +253,95 @@ pub(crate) fn whisker_notes(panels: &[Panel]) -> Vec<String> {
         let percent = level * 100.0;
         notes.push(format!("{which} are {percent:.0} % confidence intervals of the mean."));
     }
+    let open = distinct(panels.iter().flat_map(open_points));
+    if !open.is_empty() {
+        notes.push(format!("No whisker, interval wider than the value: {}.", listed(&open)));
+    }
     notes
 }
 
-/// Number of admitted measurements that are not valid, with their caveats.
+/// Names of points whose interval is too wide to be drawn: their row, or else their series.
+fn open_points(panel: &Panel) -> Vec<String> {
+    let name = |series: &Series, point: &Point| match panel.y.categories().get(point.y as usize) {
+        Some(row) => row.clone(),
+        None => series.name.clone(),
+    };
+    let all = panel.series().iter().flat_map(|one| one.points.iter().map(move |of| (one, of)));
+    all.filter(|(_, point)| point.is_open).map(|(one, point)| name(one, point)).collect()
+}
+
+/// The first of these names, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names.len().checked_sub(MOST_LISTED) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..MOST_LISTED].join(", ")),
+    }
+}
+
+/// Note on the measurements that were asked for and are not drawn, with the reason.
+pub(crate) fn left_out(
+    request: &Request,
+    sources: &[Source<'_>],
+    shown: &[Observation<'_>],
+) -> Option<String> {
+    let unknown = DirectionResult::unknown(Direction::Mixed);
+    let mut names = Vec::new();
+    for (of, source) in sources.iter().enumerate() {
+        for (index, measurement) in source.record.measurements.iter().enumerate() {
+            let one = Observation {
+                label: source.label,
+                place: (of, index),
+                measurement,
+                result: measurement.total.first().unwrap_or(&unknown),
+                predicted: None,
+            };
+            let why = match () {
+                () if measurement.failure().is_some() => "FAILED",
+                () if one.is_invalid(request) => Validity::Invalid.label(),
+                () => continue,
+            };
+            // A later measurement took the place of one that was repeated.
+            if shown.iter().any(|other| other.place == one.place)
+                || source.record.is_repeated(index)
+                || !is_asked(request, index, measurement)
+                || !request.admits(&one)
+            {
+                continue;
+            }
+            let run = if sources.len() > 1 { format!("{} ", source.label) } else { String::new() };
+            names.push(format!("{run}{} ({why})", measurement.name));
+        }
+    }
+    let names = distinct(names);
+    (!names.is_empty()).then(|| format!("Not drawn: {}.", listed(&names)))
+}
+
+/// Number of admitted measurements that are not valid, with their caveats; few invalid ones are
+/// named.
 pub(crate) fn reservations(all: &[Observation<'_>], request: &Request) -> Vec<String> {
-    let mut by_validity: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
+    let mut by_validity: BTreeMap<Validity, Vec<(&str, &Judged)>> = BTreeMap::new();
     let mut places = BTreeSet::new();
     for one in all {
         // A measurement of two directions counts once.
         let is_first = places.insert(one.place);
         if let Some(judged) = one.judged(request).filter(|_| is_first)
-            && let Some(validity) = &judged.validity
+            && judged.validity != Validity::Valid
+            && !judged.reservations.is_empty()
         {
-            by_validity.entry(validity).or_default().push(judged);
+            let name = &one.measurement.name;
+            by_validity.entry(judged.validity).or_default().push((name, judged));
         }
     }
     let measured = places.len();
-    let note = |(validity, judged): (&str, Vec<&Judged>)| {
-        let reasons: BTreeSet<_> = judged.iter().flat_map(|one| &one.reservations).collect();
+    let note = |(validity, judged): (Validity, Vec<(&str, &Judged)>)| {
+        let reasons: BTreeSet<_> = judged.iter().flat_map(|(_, one)| &one.reservations).collect();
         let reasons: Vec<&str> = reasons.into_iter().map(String::as_str).collect();
-        format!("{validity}: {} of {measured} measurements ({}).", judged.len(), reasons.join(", "))
+        let names: Vec<String> = judged.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let which = match validity {
+            Validity::Invalid if names.len() < measured => listed(&distinct(names)),
+            _ => format!("{} of {measured} measurements", judged.len()),
+        };
+        format!("{}: {which} ({}).", validity.label(), reasons.join(", "))
     };
     by_validity.into_iter().map(note).collect()
 }

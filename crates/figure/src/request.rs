@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use iodyno_model::{Headroom, Measurement, ParseError, Predictions, RunRecord, Workload};
+use iodyno_model::{Headroom, Measurement, ParseError, Predictions, RunRecord, Validity, Workload};
 use thiserror::Error;
 
 use crate::Metric;
@@ -27,7 +27,7 @@ pub enum Kind {
     Compare,
     /// The same as ratios to the first run.
     Ratio,
-    /// Aggregate against the number of drives.
+    /// Aggregate against the number of targets.
     Scaling,
     /// Rates over a whole run, one measurement after the other.
     Course,
@@ -59,6 +59,26 @@ impl Kind {
         (Self::Headroom, "headroom"),
         (Self::Topology, "topology"),
     ];
+
+    /// True if values stand side by side, where an invalid one would be read as the best or worst.
+    pub const fn leaves_out_invalid(self) -> bool {
+        match self {
+            Self::Blocksize
+            | Self::Depth
+            | Self::Grid
+            | Self::Grid3d
+            | Self::Compare
+            | Self::Ratio
+            | Self::Scaling => true,
+            Self::Time
+            | Self::Latency
+            | Self::Course
+            | Self::Convergence
+            | Self::Window
+            | Self::Headroom
+            | Self::Topology => false,
+        }
+    }
 }
 
 /// A run to draw, with its name.
@@ -149,9 +169,9 @@ pub struct Judged {
     pub source: usize,
     /// Index into the run's measurements.
     pub measurement: usize,
-    /// Validity, such as `QUALIFIED`, if there are caveats.
-    pub validity: Option<String>,
-    /// Caveats, in a word each.
+    /// Validity. Figures that set values side by side have no room for invalid ones.
+    pub validity: Validity,
+    /// Caveats, in a word each; empty if they are stated elsewhere.
     pub reservations: Vec<String>,
     /// Upper bounds in the metric's unit.
     pub ceilings: Vec<(Metric, f64)>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iodyno_model::{Direction, Measurement, Predictions, RunRecord};
 
 use crate::kinds::suggestion;
-use crate::{Figure, Kind, Request, Source, Track, figure};
+use crate::{Figure, Judged, Kind, Request, Source, Track, figure};
 
 /// Maximum number of distinguishable lines in one figure.
 const MOST_TOGETHER: usize = 8;
@@ -22,19 +22,22 @@ const FEWEST_DEPTHS: usize = 3;
 /// All figures of a run in report order, each with the indices of its measurements: for each sweep
 /// the figure over the swept option, then over time and latencies of alike measurements (same name,
 /// `rw` and `bs`), in distinguishable groups. `outlook` has their unmeasured points and knees.
-/// Measurements after the first `most` are drawn in sweeps only.
+/// Measurements after the first `most` are drawn in sweeps only, and those `judged` invalid in
+/// figures of their own.
 pub fn figures_of_run(
     record: &RunRecord,
     outlook: Option<&Predictions>,
+    judged: &[Judged],
     most: usize,
 ) -> Vec<(Figure, Vec<usize>)> {
-    let mut figures = sweeps(record, outlook);
+    let mut figures = sweeps(record, outlook, judged);
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, &one.name)) {
         let drawn = &group[..group.partition_point(|index| *index < most)];
         for few in drawn.chunks(MOST_TOGETHER) {
             let kinds = [Kind::Time, Kind::Latency];
-            figures
-                .extend(kinds.into_iter().filter_map(|kind| try_figure(record, None, kind, few)));
+            figures.extend(
+                kinds.into_iter().filter_map(|kind| try_figure(record, None, &[], kind, few)),
+            );
         }
     }
     figures
@@ -54,18 +57,23 @@ pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecor
         |of: &Measurement| of.total.iter().all(|one| one.direction == Direction::Write);
     let names: BTreeSet<&str> = record.measurements.iter().map(|of| of.name.as_str()).collect();
     if names.len() <= MOST_PARTS && record.measurements.iter().all(only_writes) {
-        figures.extend(try_figure(record, None, Kind::Course, &all).map(|(figure, _)| figure));
+        figures.extend(try_figure(record, None, &[], Kind::Course, &all).map(|(figure, _)| figure));
     }
-    figures.extend(sweeps(window, None).into_iter().map(|(figure, _)| figure));
+    figures.extend(sweeps(window, None, &[]).into_iter().map(|(figure, _)| figure));
     figures
 }
 
 /// The figure over the swept option of each sweep in a run.
-fn sweeps(record: &RunRecord, outlook: Option<&Predictions>) -> Vec<(Figure, Vec<usize>)> {
+fn sweeps(
+    record: &RunRecord,
+    outlook: Option<&Predictions>,
+    judged: &[Judged],
+) -> Vec<(Figure, Vec<usize>)> {
+    let drawn = |kind, group: &[usize]| try_figure(record, outlook, judged, kind, group);
     let mut figures = Vec::new();
     for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
         if suggested(record, outlook, &group) == Kind::Blocksize {
-            figures.extend(try_figure(record, outlook, Kind::Blocksize, &group));
+            figures.extend(drawn(Kind::Blocksize, &group));
         }
     }
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, "")) {
@@ -79,7 +87,7 @@ fn sweeps(record: &RunRecord, outlook: Option<&Predictions>) -> Vec<(Figure, Vec
             _ if group.iter().any(searched) => &[Kind::Depth],
             _ => &[],
         };
-        figures.extend(kinds.iter().filter_map(|kind| try_figure(record, outlook, *kind, &group)));
+        figures.extend(kinds.iter().filter_map(|kind| drawn(*kind, &group)));
     }
     figures
 }
@@ -115,6 +123,7 @@ fn suggested(record: &RunRecord, outlook: Option<&Predictions>, group: &[usize])
 fn try_figure(
     record: &RunRecord,
     outlook: Option<&Predictions>,
+    judged: &[Judged],
     kind: Kind,
     group: &[usize],
 ) -> Option<(Figure, Vec<usize>)> {
@@ -125,6 +134,7 @@ fn try_figure(
         _ => String::new(),
     };
     let sources = [Source { label: &label, record, outlook }];
-    let figure = figure(&request(kind, group), &sources).ok()?;
+    let request = Request { judged: judged.to_vec(), ..request(kind, group) };
+    let figure = figure(&request, &sources).ok()?;
     Some((figure, group.to_vec()))
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use common::{figure, measurement, over_time, run};
 use iodyno_figure::{Content, Figure, Form, Judged, Kind, Metric, Request, Source, option, svg};
-use iodyno_model::{BlockDevice, BlockKind, Bytes, Estimate, Fact, Host, Measurement, RunRecord};
+use iodyno_model::{
+    BlockDevice, BlockKind, Bytes, Estimate, Fact, Host, Measurement, RunRecord, Validity,
+};
 use resvg::usvg::{Group, Node, Options, Rect, Tree, fontdb};
 
 /// Runs of one name each, with everything measured over depths and block sizes.
@@ -303,7 +305,7 @@ fn a_distant_guide_does_not_squeeze_the_values() {
     let judged = |measurement| Judged {
         source: 0,
         measurement,
-        validity: None,
+        validity: Validity::Valid,
         reservations: Vec::new(),
         ceilings: vec![(Metric::Iops, 1e6)],
     };

@@ -9,7 +9,9 @@ use iodyno_figure::{
     Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
     Source, Track, suggested,
 };
-use iodyno_model::{Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies};
+use iodyno_model::{
+    Direction, Estimate, Measurement, RunRecord, Spread, StatedLatencies, Validity,
+};
 use proptest::prelude::*;
 
 fn request(kind: Kind) -> Request {
@@ -381,7 +383,7 @@ fn scaling_has_an_ideal_and_a_ceiling() {
     let judged = (0..3).map(|measurement| Judged {
         source: 0,
         measurement,
-        validity: (measurement == 2).then(|| "QUALIFIED".into()),
+        validity: if measurement == 2 { Validity::Qualified } else { Validity::Valid },
         reservations: vec!["virtual-disk".into()],
         ceilings: vec![(Metric::Iops, 2.6e6)],
     });
@@ -393,6 +395,15 @@ fn scaling_has_an_ideal_and_a_ceiling() {
     let guides = lines(panel, |form| form == Form::Guide);
     assert_eq!(guides[0], ("ideal", vec![(1.0, 1e6), (2.0, 2e6), (4.0, 4e6)]));
     assert_eq!(guides[1].1, [(1.0, 2.6e6), (2.0, 2.6e6), (4.0, 2.6e6)]);
+    // A workload of a single number of targets has no ideal.
+    let mut mixed = record.clone();
+    mixed.measurements.push(Measurement {
+        targets: vec!["a".into(), "b".into()],
+        ..measurement("randwrite", 4096, 32, 1, 1e6)
+    });
+    let panels = figure(&request(Kind::Scaling), &mixed).unwrap().panels;
+    let ideals = lines(&panels[0], |form| form == Form::Guide);
+    assert_eq!(ideals.iter().filter(|(name, _)| *name == "ideal").count(), 1, "{ideals:?}");
     let note = "QUALIFIED: 1 of 3 measurements (virtual-disk).";
     assert!(drawn.notes.iter().any(|one| one == note), "{:?}", drawn.notes);
 }
@@ -413,16 +424,18 @@ fn the_measurements_suggest_a_figure() {
     let one = measurement("read", 4096, 1, 1, 1.0);
     assert_eq!(kind(&run(vec![over_time(one.clone(), 3)])), Kind::Time);
     assert_eq!(kind(&run(vec![one.clone()])), Kind::Latency);
+    // Different workloads on different numbers of targets do not scale, nor do unknown targets.
+    let on = |rw: &str, targets: &[&str]| Measurement {
+        targets: targets.iter().map(|name| (*name).to_owned()).collect(),
+        ..measurement(rw, 4096, 1, 1, 1.0)
+    };
+    let unlike = run(vec![on("read", &["a"]), on("read", &["b"]), on("write", &["a", "c"])]);
+    assert_eq!(kind(&unlike), Kind::Latency);
+    assert_eq!(kind(&run(vec![on("read", &[]), on("read", &["a"])])), Kind::Latency);
+    assert_eq!(kind(&run(vec![on("read", &["b"]), on("read", &["a", "c"])])), Kind::Scaling);
     // Different workloads at different depths are no sweep.
     let other = measurement("randwrite", 16384, 32, 2, 1.0);
     assert!(!matches!(kind(&run(vec![one, other])), Kind::Grid | Kind::Depth));
-}
-
-#[test]
-fn a_failed_measurement_is_not_drawn() {
-    let mut one = measurement("read", 4096, 1, 1, 1.0);
-    one.end = iodyno_model::EndReason::Failed("err=28".into());
-    assert!(figure(&request(Kind::Compare), &run(vec![one])).is_err());
 }
 
 #[test]
@@ -430,7 +443,7 @@ fn a_reports_figures_show_every_measurement() {
     let mut all = grid(3, 3, |row, column| f64::from(row + column + 1)).measurements;
     all.push(over_time(measurement("read", 131_072, 32, 1, 5e4), 4));
     let record = run(all);
-    let figures = iodyno_figure::figures_of_run(&record, None, usize::MAX);
+    let figures = iodyno_figure::figures_of_run(&record, None, &[], usize::MAX);
     let kinds: Vec<Kind> = figures.iter().map(|(figure, _)| figure.kind).collect();
     assert!(kinds.starts_with(&[Kind::Grid]) && !kinds.contains(&Kind::Grid3d), "{kinds:?}");
     assert!(kinds.contains(&Kind::Time));

@@ -173,7 +173,7 @@ fn a_sweep_is_recognised_by_its_plan_not_its_measurements() {
         (run(ends.into()), outlook([2, 4].map(|depth| prediction(0, depth, 1, 100.0)).into()));
     let source = Source { label: "run", record: &record, outlook: Some(&predicted) };
     assert_eq!(suggested(&[], &[source]), Kind::Depth);
-    let figures = figures_of_run(&record, Some(&predicted), usize::MAX);
+    let figures = figures_of_run(&record, Some(&predicted), &[], usize::MAX);
     assert_eq!((figures[0].0.kind, &figures[0].1[..]), (Kind::Depth, &[0, 1][..]));
     for kind in ALL {
         for dark in [false, true] {

@@ -12,13 +12,11 @@ mod sweep;
 mod time;
 mod topology;
 
-use std::collections::BTreeSet;
-
 use iodyno_model::Histogram;
 
 use crate::figure::{Figure, Form, Panel, Scale, Series};
 use crate::naming::{by_name, names, values};
-use crate::observation::{observations, reservations};
+use crate::observation::{left_out, observations, reservations};
 use crate::predicted::predictions;
 use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
@@ -48,7 +46,7 @@ pub(crate) fn spec(kind: Kind) -> KindSpec {
         Kind::Grid | Kind::Grid3d => row("IOPS", " by iodepth and numjobs", 2, grid::figure),
         Kind::Compare => row(RATES, " compared", 2, compare::figure),
         Kind::Ratio => row(RATES, " over ", 2, compare::figure),
-        Kind::Scaling => row("Throughput", " against the number of drives", 2, scaling::figure),
+        Kind::Scaling => row("Throughput", " against the number of targets", 2, scaling::figure),
         Kind::Course => row("", "Rates over the whole run", 1, course::figure),
         Kind::Convergence => row("", "Convergence to steady state", 3, rounds::convergence),
         Kind::Window => row("", "Measurement window", 3, rounds::window),
@@ -65,7 +63,9 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
     let mut figure = (spec(request.kind).draw)(request, sources)?;
     // A machine has no caveats of measurements.
     if !matches!(request.kind, Kind::Topology | Kind::Headroom) {
-        figure.notes.extend(reservations(&observations(request, sources)?, request));
+        let shown = observations(request, sources)?;
+        figure.notes.extend(left_out(request, sources, &shown));
+        figure.notes.extend(reservations(&shown, request));
     }
     for panel in &figure.panels {
         let ends = panel.cut_whiskers();
@@ -120,7 +120,11 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
         let groups = by_name(&shown, &names(&shown, request, across));
         groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
     };
-    let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
+    // The rest differs in more than the number of targets, and cannot be laid on one line.
+    let scales = || {
+        let groups = by_name(&shown, &names(&shown, request, &["target"]));
+        groups.iter().any(|(_, group)| scaling::counts(group).len() > 1)
+    };
     let tables = by_name(&shown, &names(&shown, request, &grid::AXES));
     if shown.iter().any(|one| one.measurement.round.is_some()) {
         Kind::Convergence
@@ -130,7 +134,7 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
         Kind::Depth
     } else if most("bs", &["bs"]) > 2 {
         Kind::Blocksize
-    } else if drives.len() > 1 && most("target", &["target"]) > 1 {
+    } else if scales() {
         Kind::Scaling
     } else if sources.len() > 1 || shown.len() > time::MOST_SERIES {
         Kind::Compare

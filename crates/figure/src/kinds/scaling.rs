@@ -1,23 +1,32 @@
-//! Aggregate rate against the number of drives.
+//! Aggregate rate against the number of targets.
+
+use std::collections::BTreeSet;
 
 use crate::figure::{Axis, Figure, Form, Panel, Point, Scale, Series};
 use crate::naming::{by_name, common, names};
-use crate::observation::{observations, points, whisker_notes};
+use crate::observation::{Observation, observations, points, whisker_notes};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// Guides end at this multiple of the highest value.
 const BEYOND: f64 = 2.0;
 
+/// Name of the line of proportional rates.
+const IDEAL: &str = "ideal";
+
+/// Different numbers of targets, of those that are known.
+pub(super) fn counts(all: &[Observation<'_>]) -> Vec<usize> {
+    let counts = all.iter().map(|one| one.measurement.targets.len()).filter(|count| *count > 0);
+    counts.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
     shown.retain(|one| !one.measurement.targets.is_empty());
     let drives = |count: usize| count as f64;
-    let mut counts: Vec<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
-    counts.sort_unstable();
-    counts.dedup();
+    let counts = counts(&shown);
     if counts.len() < 2 {
         return Err(FigureError::Nothing(
-            "measurements over different numbers of drives are needed, such as one drive alone \
+            "measurements of different numbers of targets are needed, such as one drive alone \
              and all at once"
                 .into(),
         ));
@@ -29,13 +38,13 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         let mut series = Vec::new();
         for (name, group) in &named {
             let points = points(metric, group, |one| Some(drives(one.measurement.targets.len())));
-            // Latencies do not add up.
-            let adds_up = metric.quantity() != Quantity::Latency;
+            // Latencies do not add up, and a single count has nothing to compare with the ideal.
+            let adds_up = metric.quantity() != Quantity::Latency && points.len() > 1;
             series.extend(points.first().filter(|_| adds_up).cloned().map(|first| {
                 let ideal =
                     |count: &usize| Point::new(drives(*count), first.y / first.x * drives(*count));
                 let points = counts.iter().map(ideal).filter(|point| point.x >= first.x);
-                Series::new("ideal", Form::Guide, points.collect())
+                Series::new(IDEAL, Form::Guide, points.collect())
             }));
             if !points.is_empty() {
                 series.push(Series::new(name, Form::Marked, points));
@@ -63,14 +72,16 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
             one.points = cut(&one.points, BEYOND * most);
         }
         series.retain(|one| !one.points.is_empty());
-        let x = Axis::new("Drives", Quantity::Count, Scale::Linear);
+        let x = Axis::new("Targets", Quantity::Count, Scale::Linear);
         panels.push(Panel::of_series(x, Axis::of_metric(metric), series));
     }
     if panels.is_empty() {
         return Err(super::unknown_metric(request));
     }
     let mut notes = whisker_notes(&panels);
-    notes.push("Ideal: rate of the fewest drives, scaled by drive count.".into());
+    if panels.iter().flat_map(Panel::series).any(|one| one.name == IDEAL) {
+        notes.push("Ideal: rate of the fewest targets, scaled by their number.".into());
+    }
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }

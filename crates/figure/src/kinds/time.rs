@@ -4,7 +4,7 @@ use iodyno_model::{Histogram, LatencyWindow, Window};
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
 use crate::naming::{common, names};
-use crate::observation::{Observation, observations, sort};
+use crate::observation::{Observation, listed, observations, sort};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
 /// Percentiles over time, and their line styles.
@@ -35,7 +35,8 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if wanted(Metric::Bandwidth) {
         panels.extend(rates(request, &named, Metric::Bandwidth, Window::bytes_per_s));
     }
-    panels.extend(latencies(request, &named));
+    let (of_latencies, note) = latencies(request, &named);
+    panels.extend(of_latencies);
     if panels.is_empty() {
         let metric = request.metric.map_or_else(String::new, Metric::name);
         return Err(FigureError::Nothing(format!(
@@ -50,7 +51,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         title: String::new(),
         subtitle: common(&shown),
         panels,
-        notes: Vec::new(),
+        notes: note.into_iter().collect(),
     })
 }
 
@@ -145,17 +146,18 @@ fn rates(
         .then(|| Panel::of_series(time_axis(request), Axis::of_metric(metric), series))
 }
 
-/// Percentiles if there are histograms over time, else means.
-fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
+/// Percentiles if there are histograms over time, else means; not both, whose lines could not be
+/// compared. With a note on who lacks percentiles.
+fn latencies(request: &Request, named: &[Named<'_>]) -> (Option<Panel>, Option<String>) {
     let percentiles: Vec<(f64, Stroke)> = match request.metric {
         None if named.len() <= MOST_SERIES => PERCENTILES.to_vec(),
         None => vec![(99.0, Stroke::Solid)],
         Some(Metric::Percentile(percent)) => vec![(percent, Stroke::Solid)],
         Some(Metric::Mean) => Vec::new(),
-        Some(_) => return None,
+        Some(_) => return (None, None),
     };
     let only_percentiles = matches!(request.metric, Some(Metric::Percentile(_)));
-    let mut series = Vec::new();
+    let (mut series, mut means, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
     for (name, one) in named {
         let before = series.len();
         for &(percent, stroke) in &percentiles {
@@ -166,16 +168,24 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
         }
         if series.len() == before && !only_percentiles {
             let points = rate_points(request, one, Window::latency_mean_ns);
-            series.extend(line(name, "mean".into(), Stroke::Solid, points));
+            let mean = line(name, "mean".into(), Stroke::Solid, points);
+            lacking.extend(mean.as_ref().map(|_| (*name).to_owned()));
+            means.extend(mean);
         }
     }
+    let note = (!series.is_empty() && !means.is_empty())
+        .then(|| format!("Percentiles over time are not known of {}.", listed(&lacking)));
+    if series.is_empty() {
+        series = means;
+    }
     let y = Axis::new("Latency", Quantity::Latency, super::latency_scale(&series));
-    (!series.is_empty()).then(|| Panel {
+    let panel = (!series.is_empty()).then(|| Panel {
         title: stroke_legend(&series),
         x: time_axis(request),
         y,
         content: Content::Series(series),
-    })
+    });
+    (panel, note)
 }
 
 /// Legend of the line styles: `Latency: p50 solid, p99 dashed`.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use iodyno_campaign::Study;
 use iodyno_figure::{Figure, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
 use iodyno_judge::layouts::Layouts;
-use iodyno_model::{MetricJudgement, Predictions, RunRecord, Validity};
+use iodyno_model::{MetricJudgement, Predictions, RunRecord};
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::{DataSheets, Plot};
@@ -59,17 +59,23 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
         None if !headroom.is_empty() => Kind::Headroom,
         None => suggested(&arguments.filters, &whole),
     };
-    let kind = arguments.figure.unwrap_or_else(suggested);
-    let shown: Vec<_> = whole.iter().map(|source| drawn(source.record, kind)).collect();
-    let mut request = request(context, arguments, kind, &whole, &shown)?;
-    request.headroom = headroom;
-    request.without_fills = layouts.is_some();
-    let sources: Vec<Source<'_>> = whole
-        .iter()
-        .zip(&shown)
-        .map(|(source, (record, _))| Source { record, ..*source })
-        .collect();
-    let figure = figure(&request, &sources).map_err(|error| Usage(error.to_string()))?;
+    let draw = |kind| -> Result<Figure> {
+        let shown: Vec<_> = whole.iter().map(|source| drawn(source.record, kind)).collect();
+        let mut request = request(context, arguments, kind, &whole, &shown)?;
+        request.headroom.clone_from(&headroom);
+        request.without_fills = layouts.is_some();
+        let sources: Vec<Source<'_>> = whole
+            .iter()
+            .zip(&shown)
+            .map(|(source, (record, _))| Source { record, ..*source })
+            .collect();
+        Ok(figure(&request, &sources).map_err(|error| Usage(error.to_string()))?)
+    };
+    let figure = match arguments.figure {
+        Some(kind) => draw(kind)?,
+        // Nobody asked for the suggested figure, whose error would say nothing.
+        None => draw(suggested()).or_else(|why| draw(Kind::Compare).map_err(|_| why))?,
+    };
     let (width, height) = arguments.size.unwrap_or_else(|| figure.size());
     let larger = |pixels: u32| (f64::from(pixels) * arguments.scale).round() as u32;
     let size = (larger(width), larger(height));
@@ -117,8 +123,7 @@ fn request(
             Some(Judged {
                 source,
                 measurement: members.iter().position(|of| of.contains(&one.measurement))?,
-                validity: (one.validity != Validity::Valid)
-                    .then(|| one.validity.label().to_owned()),
+                validity: one.validity,
                 reservations: one.decisive().map(|reason| reason.rule.clone()).collect(),
                 ceilings: one.metrics.iter().filter_map(ceiling).collect(),
             })

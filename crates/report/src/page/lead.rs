@@ -11,7 +11,7 @@ use iodyno_model::{
 };
 
 use super::data::FigureView;
-use super::measurement::invalid_counts;
+use super::measurement::{drawn as drawn_of, invalid, invalid_counts};
 use super::table::{Cell, Table};
 use crate::paged::PageRun;
 use crate::text::attention::entries;
@@ -99,7 +99,11 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
     let drawn = ratio_figure(record, assessment).or_else(|| {
         let sources = [Source { outlook: run.outlook, ..Source::new("", record) }];
-        let of = |kind, metric| figure(&Request { metric, ..Request::new(kind) }, &sources).ok();
+        let judged = invalid(&[run.judged]);
+        let of = |kind, metric| {
+            let request = Request { metric, judged: judged.clone(), ..Request::new(kind) };
+            figure(&request, &sources).ok()
+        };
         let headroom = run.outlook.map_or(&[][..], |outlook| &outlook.headroom);
         if !headroom.is_empty() {
             let headroom = headroom.to_vec();
@@ -108,13 +112,13 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
         match record.measurements.is_empty() {
             true => of(Kind::Topology, None),
             false if is_explain_run(record) => of(Kind::Compare, Some(Drawn::Iops)),
-            false => of(suggested(&[], &sources), None),
+            false => of(suggested(&[], &sources), None).or_else(|| of(Kind::Compare, None)),
         }
     })?;
     // Shares include only valid measurements.
     let marks = match drawn.kind {
         Kind::Ratio => Vec::new(),
-        _ => invalid_counts(&assessment.measurements.iter().collect::<Vec<_>>()),
+        kind => invalid_counts(&drawn_of(kind, &[run.judged], |_| true)),
     };
     Some((drawn.kind, FigureView::new(&drawn, marks)))
 }

@@ -57,7 +57,7 @@ pub fn live_data(of: LiveView) -> Value {
         .into_iter()
         .filter_map(|kind| figure(&Request::new(kind), &[Source::new(label, &now)]).ok())
         .collect();
-    figures.extend(figures_of_run(&done, None, 0).into_iter().map(|(figure, _)| figure));
+    figures.extend(figures_of_run(&done, None, &[], 0).into_iter().map(|(figure, _)| figure));
     let figures: Vec<Value> = figures
         .iter()
         .map(|figure| {

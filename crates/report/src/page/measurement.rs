@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use iodyno_figure::Kind;
 use iodyno_judge::Index;
 use iodyno_model::{
     Bytes, DirectionResult, JudgedMeasurement, Measurement, Metric, Validity, format_count,
@@ -11,6 +12,7 @@ use super::conditions::conditions;
 use super::data::FigureView;
 use super::latency;
 use super::table::{Cell, Table};
+use crate::Judged;
 use crate::text::figure::{self, measured};
 use crate::text::ink::Ink;
 use crate::text::jobs::{self, besides};
@@ -118,6 +120,46 @@ pub(super) fn invalid_counts(of: &[&JudgedMeasurement]) -> Vec<(Cell, String)> {
         (!those.is_empty()).then(|| (Cell::validity(validity), words))
     };
     [Validity::Invalid, Validity::Qualified].into_iter().filter_map(those).collect()
+}
+
+/// Judgements of the invalid measurements of these runs, for their figures; the reasons stand beside
+/// these, see [`invalid_counts`].
+pub(super) fn invalid(runs: &[Judged<'_>]) -> Vec<iodyno_figure::Judged> {
+    let of_run = |(source, run): (usize, &Judged<'_>)| {
+        let all = run.assessment.measurements.iter();
+        let invalid = all.filter(|judged| judged.validity == Validity::Invalid);
+        let drawn = invalid.map(move |judged| iodyno_figure::Judged {
+            source,
+            measurement: judged.measurement,
+            validity: judged.validity,
+            reservations: Vec::new(),
+            ceilings: Vec::new(),
+        });
+        drawn.collect::<Vec<_>>()
+    };
+    runs.iter().enumerate().flat_map(of_run).collect()
+}
+
+/// Judgements of the measurements of these runs that a figure of this kind draws, of those
+/// `of` interest.
+pub(super) fn drawn<'a>(
+    kind: Kind,
+    runs: &[Judged<'a>],
+    of: impl Fn(usize) -> bool,
+) -> Vec<&'a JudgedMeasurement> {
+    let mut all: Vec<&JudgedMeasurement> = Vec::new();
+    for run in runs {
+        let measured = |judged: &&JudgedMeasurement| {
+            let measurement = run.record.measurements.get(judged.measurement);
+            measurement.is_some_and(|one| one.failure().is_none()) && of(judged.measurement)
+        };
+        all.extend(run.assessment.measurements.iter().filter(measured));
+    }
+    let is_valid = |judged: &&JudgedMeasurement| judged.validity != Validity::Invalid;
+    if kind.leaves_out_invalid() && all.iter().any(is_valid) {
+        all.retain(is_valid);
+    }
+    all
 }
 
 fn rates(results: &[DirectionResult]) -> Table {

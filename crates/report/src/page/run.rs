@@ -13,7 +13,7 @@ use iodyno_model::{
 use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::lead::{self, AttentionView};
-use super::measurement::{MeasurementView, invalid_counts};
+use super::measurement::{MeasurementView, drawn, invalid, invalid_counts};
 use super::replay::ReplayView;
 use super::room::Room;
 use super::rounds::RoundsView;
@@ -148,7 +148,7 @@ impl RunView {
         let (lead_kind, lead) = lead.map_or((None, None), |(kind, view)| (kind, Some(view)));
         let count = record.measurements.len();
         let (details, lines) = (room.details(count), room.lines(count));
-        let mut figures = figures_of_run(record, run.outlook, details);
+        let mut figures = figures_of_run(record, run.outlook, &invalid(&[judged]), details);
         // Figures of single rounds would be many and alike; the rounds section has their results.
         let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
         figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));
@@ -159,9 +159,8 @@ impl RunView {
         figures.retain(|(figure, of)| !is_lead(figure, of));
         let made = figures.len();
         for (figure, of) in figures {
-            let judged = of.iter().filter_map(|index| assessment.of(*index));
-            let judged: Vec<_> = judged.filter(|_| of.len() > 1).collect();
-            let Some(view) = room.figure(&figure, invalid_counts(&judged)) else { continue };
+            let shown = drawn(figure.kind, &[judged], |n| of.len() > 1 && of.contains(&n));
+            let Some(view) = room.figure(&figure, invalid_counts(&shown)) else { continue };
             match of[..] {
                 [only] => alone.entry(only).or_default().push(view),
                 _ => several.push(view),

@@ -161,7 +161,13 @@ fn combined_figure<'r>(
     };
     let mut request = Request::new(kind);
     request.without_fills = layouts.is_some();
-    let judged: Vec<_> = runs.iter().flat_map(|run| &run.judged.assessment.measurements).collect();
+    let judged: Vec<Judged<'_>> = runs.iter().map(|run| run.judged).collect();
+    // The order of layouts is that of their sources.
+    let of_sources = sources.iter().filter_map(|source| {
+        judged.iter().find(|judged| std::ptr::eq(judged.record, source.record)).copied()
+    });
+    request.judged = measurement::invalid(&of_sources.collect::<Vec<_>>());
     let figure = figure(&request, &sources).ok()?;
-    Some(FigureView::new(&figure, measurement::invalid_counts(&judged)))
+    let shown = measurement::drawn(kind, &judged, |_| true);
+    Some(FigureView::new(&figure, measurement::invalid_counts(&shown)))
 }
