@@ -367,7 +367,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
             );
         }
     }
-    if study.targets.is_empty() {
+    if study.targets.is_empty() || study.targets.iter().any(String::is_empty) {
         bail_usage!("no target: name a device or file (--target)");
     }
     refuse_given_twice(&study.targets)?;
