@@ -347,13 +347,24 @@ fn fio_run(imported: Imported, path: &str) -> Loaded {
     targets.sort();
     targets.dedup();
     let started_ns = measurements.iter().filter_map(|one| one.started_ns).min();
-    let end = |one: &Measurement| one.started_ns?.checked_add_unsigned(one.duration_ns?);
-    let run = Run {
-        ended_ns: measurements.iter().filter_map(end).max(),
-        targets,
-        ..run(path, started_ns)
-    };
+    let run = Run { ended_ns: end_ns(&measurements), targets, ..run(path, started_ns) };
     Loaded::new(RunRecord { run, snapshots: Vec::new(), measurements }, problems)
+}
+
+/// End of the last of these measurements; `None` if it is not known, or if a day or more lies between
+/// two of them: those are of several runs, and what lies between took nobody's time.
+fn end_ns(measurements: &[Measurement]) -> Option<i64> {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let times = measurements.iter().filter_map(|one| {
+        let start = one.started_ns?;
+        Some((start, start.checked_add_unsigned(one.duration_ns?)?))
+    });
+    let mut times: Vec<(i64, i64)> = times.collect();
+    times.sort_unstable();
+    let first = times.first()?.1;
+    times.into_iter().try_fold(first, |end, (start, next)| {
+        (start.saturating_sub(end) < DAY_NS).then_some(end.max(next))
+    })
 }
 
 /// Creates a run read from `path`; without `started_ns` it starts now, since runs are ordered by
@@ -388,4 +399,21 @@ fn name_of(path: &Path) -> String {
         }
     };
     name.chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_of_different_days_have_no_common_duration() {
+        let at = |start_s: i64| Measurement {
+            started_ns: Some(start_s * 1_000_000_000),
+            duration_ns: Some(60_000_000_000),
+            ..Measurement::unknown(String::new())
+        };
+        assert_eq!(end_ns(&[at(100), at(0)]), Some(160_000_000_000));
+        assert_eq!(end_ns(&[at(0), at(90_000_000)]), None);
+        assert_eq!(end_ns(&[Measurement::unknown(String::new())]), None);
+    }
 }
