@@ -15,6 +15,7 @@ mod stream;
 pub mod syntax;
 pub mod traced;
 mod value;
+mod workload;
 
 pub use job::{
     AccessPattern, Amount, BlockSize, CommandPriority, CommandType, Contents, ContinueOn, CpuLoad,

@@ -19,9 +19,7 @@ mod threads;
 mod time;
 mod verify;
 
-use iodyno_model::{Direction, Workload};
-
-use crate::options::size_options;
+use iodyno_model::Direction;
 
 pub use command_priority::{CommandPriority, SizePriority, ioprio};
 pub use contents::{Contents, DedupeMode};
@@ -166,24 +164,5 @@ impl Job {
     pub fn longest_ns(&self) -> Option<u64> {
         let before = self.time.ramp_ns.saturating_add(self.threads.startdelay_ns.1);
         self.time.runtime_ns.map(|runtime_ns| runtime_ns.saturating_add(before))
-    }
-
-    /// Describes the workload, with the engine that was in effect. Block sizes that differ are in its
-    /// options.
-    pub fn workload(&self, engine: Option<&str>) -> Workload {
-        let rw = self.pattern.rw;
-        let makes_io = !self.engine.ioengine.makes_no_io();
-        let bs = self.pattern.block_size().filter(|_| makes_io);
-        let sizes = if makes_io && bs.is_none() { size_options(self) } else { Vec::new() };
-        Workload {
-            rw: makes_io.then(|| rw.name().into()),
-            bs,
-            iodepth: makes_io.then_some(self.depth.iodepth),
-            numjobs: Some(self.threads.numjobs.max(self.threads.shared_by)),
-            ioengine: engine.map(Into::into),
-            direct: makes_io.then_some(self.engine.direct),
-            size: None,
-            options: sizes.into_iter().collect(),
-        }
     }
 }
