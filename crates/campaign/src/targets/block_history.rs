@@ -6,8 +6,9 @@ use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host, Origin, PreparationState, WrittenEvidence};
 use iodyno_target::ReadClearance;
 
+use super::accounting::Accounting;
 use super::prepared::{PreparedTarget, key_of, room};
-use super::written::{self, Accounting, Written};
+use super::written::{self, Written};
 use crate::tools::Tools;
 use crate::watch::Event;
 

@@ -1,5 +1,6 @@
 //! Targets of jobs: each device cleared once, each file laid out once.
 
+mod accounting;
 mod block_history;
 mod cleared;
 mod feasible;

@@ -6,10 +6,10 @@
 
 use iodyno_job::{BlockSize, Extent, Job, Pattern, Request, Room, Stream};
 use iodyno_load::{BlockContent, ProbeSample};
-use iodyno_model::{
-    BlockKind, Estimate, Host, UnwrittenProof, WrittenEvidence, WrittenShare, WrittenState,
-};
+use iodyno_model::{Estimate, UnwrittenProof, WrittenEvidence, WrittenShare, WrittenState};
 use iodyno_stats::{mann_whitney_less, wilson_interval};
+
+use super::accounting::Accounting;
 
 /// Number of equal segments of the target.
 const SEGMENTS: usize = 64;
@@ -37,67 +37,6 @@ pub(crate) struct Written {
     pub(crate) share: WrittenShare,
     /// Written extents to stay inside; empty: all of the target.
     pub(crate) extents: Vec<Extent>,
-}
-
-/// What a device tells of its own blocks.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Accounting {
-    /// Value of each byte of a block that was never written.
-    unwritten_reads_as: Option<u8>,
-    /// Share of the blocks that were ever written, 0..1, at most.
-    used: Option<Used>,
-}
-
-/// A share in use, by who tells it.
-#[derive(Debug, Clone, Copy)]
-enum Used {
-    Namespace(f64),
-    ThinVolume(f64),
-}
-
-impl Accounting {
-    /// That of a block device, by its name.
-    pub(crate) fn of(host: &Host, name: &str) -> Self {
-        if let Some((_, namespace)) = host.namespace(name) {
-            let identify = namespace.identify.get();
-            return Self {
-                unwritten_reads_as: identify.and_then(|of| of.deallocated_reads_as),
-                used: identify.and_then(|of| of.used_share()).map(Used::Namespace),
-            };
-        }
-        match host.block(name).map(|block| &block.kind) {
-            Some(BlockKind::DeviceMapper(mapped)) => match mapped.thin_share() {
-                None => Self::default(),
-                Some(share) => Self {
-                    unwritten_reads_as: Some(0),
-                    used: Some(Used::ThinVolume(share)).filter(|_| share < 1.0),
-                },
-            },
-            _ => Self::default(),
-        }
-    }
-}
-
-impl Used {
-    const fn share(self) -> f64 {
-        match self {
-            Self::Namespace(share) | Self::ThinVolume(share) => share,
-        }
-    }
-
-    const fn evidence(self) -> WrittenEvidence {
-        match self {
-            Self::Namespace(share) => WrittenEvidence::NamespaceUse { share },
-            Self::ThinVolume(share) => WrittenEvidence::ThinVolume { share },
-        }
-    }
-
-    const fn proof(self) -> UnwrittenProof {
-        match self {
-            Self::Namespace(share) => UnwrittenProof::NamespaceUse { share },
-            Self::ThinVolume(share) => UnwrittenProof::ThinVolume { share },
-        }
-    }
 }
 
 /// Offsets to sample: `count` blocks of `block_bytes`, one at random in each of `count` equal
@@ -354,6 +293,7 @@ fn written_extents(
 
 #[cfg(test)]
 mod tests {
+    use super::super::accounting::Used;
     use super::*;
 
     const SIZE: u64 = 64 << 30;
