@@ -98,7 +98,7 @@ fn what_cannot_be_drawn_is_said_and_is_the_users_to_change() {
         (&["plot", "sweep", "--series", "rate_iops", "-o", output], "no measurement has rate_iops"),
         (&["plot", "sweep", "--metric", "speed", "-o", output], "p99.9"),
         (&["plot", "sweep", "--figure", "xyzzy", "-o", output], "grid3d"),
-        (&["plot", "sweep", "--figure", "scaling", "-o", output], "numbers of drives"),
+        (&["plot", "sweep", "--figure", "scaling", "-o", output], "numbers of targets"),
         (&[&["plot", "sweep", "-o", output], &long[..]].concat(), "8192 pixels"),
         (&["plot", "sweep", "--scale", "huge", "-o", output], "expected a factor: 2x"),
         (&["plot", "sweep"], "--output"),

@@ -42,7 +42,11 @@ pub fn assess(question: &Question<'_>) -> Assessment {
         })
         .flatten()
         .cloned()
-        .map(|finding| scope.lower_severity(finding))
+        .map(|finding| match earlier.has(&finding) {
+            // It was weighed then, by the names of then.
+            true => finding,
+            false => scope.lower_severity(finding),
+        })
         .collect();
     // The sort is stable: findings of one severity stay in the rules' order.
     findings.sort_by_key(|finding| Reverse(finding.severity));

@@ -47,6 +47,11 @@ impl<'r> Earlier<'r> {
         RuleReport { rule: now.rule.clone(), outcome, cannot_tell: Vec::new() }
     }
 
+    /// True if this was found earlier.
+    pub(crate) fn has(&self, finding: &Finding) -> bool {
+        self.judged.is_some_and(|judged| judged.findings.contains(finding))
+    }
+
     /// Returns the reservation of a rule about a measurement, if it had one.
     pub(crate) fn reason(&self, rule: &str, measurement: usize) -> Option<Reason> {
         let reasons = self.standing(rule)?.reasons.get(measurement)?;
