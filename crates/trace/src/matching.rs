@@ -1,6 +1,9 @@
 //! Matches the events of each request (first attempt, issue, completion) into I/Os.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+
+use foldhash::HashMap;
 
 use crate::event::{Event, SECTOR_BYTES, Step};
 use crate::{Flags, Io, Latency, Operation};
@@ -12,17 +15,24 @@ const MOST_QUEUED: usize = 1 << 16;
 /// Maximum of I/Os in flight; no machine has more.
 const MOST_IN_FLIGHT: usize = 1 << 17;
 
-/// A position, and a number if several I/Os share it.
-type Key = (u128, u64);
+/// Device, operation and sector in one number that sorts like them, so that a comparison takes one
+/// instruction, and in its low bits a number if several I/Os share them.
+type Key = u128;
 
-/// Packs device, operation and sector into one number that sorts like them: keys are compared a
-/// dozen times per event.
-fn sort_key(device: u16, operation: Operation, sector: u64) -> u128 {
-    u128::from(device) << 72 | (operation as u128) << 64 | u128::from(sector)
+/// Bits of a number: 35 * 10^12 events.
+const NUMBER_BITS: u32 = 45;
+
+fn key(device: u16, operation: Operation, sector: u64, number: u64) -> Key {
+    let place = u128::from(device) << 67 | (operation as u128) << 64 | u128::from(sector);
+    place << NUMBER_BITS | u128::from(number)
 }
 
-const fn sector_of(place: u128) -> u64 {
-    place as u64
+const fn place_of(key: Key) -> Key {
+    key >> NUMBER_BITS << NUMBER_BITS
+}
+
+const fn sector_of(key: Key) -> u64 {
+    (key >> NUMBER_BITS) as u64
 }
 
 /// A request that was queued and not yet issued.
@@ -47,12 +57,52 @@ struct InFlight {
     sectors: u32,
 }
 
+/// I/Os in flight by their place, of several at the same place the oldest first.
+#[derive(Debug, Default)]
+struct Flight {
+    oldest: HashMap<Key, InFlight>,
+    /// The others, of which there are few.
+    further: BTreeMap<Key, InFlight>,
+}
+
+impl Flight {
+    fn insert(&mut self, place: Key, number: u64, one: InFlight) {
+        match self.oldest.entry(place) {
+            Entry::Vacant(free) => drop(free.insert(one)),
+            Entry::Occupied(_) => drop(self.further.insert(place | u128::from(number), one)),
+        }
+    }
+
+    fn get(&self, place: Key) -> Option<&InFlight> {
+        self.oldest.get(&place)
+    }
+
+    /// Takes the oldest at the place of a key.
+    fn remove(&mut self, key: Key) -> Option<InFlight> {
+        let place = place_of(key);
+        let next = self.further.range(place..).next().map(|(key, _)| *key);
+        let next = next.filter(|key| place_of(*key) == place);
+        match next.and_then(|key| self.further.remove(&key)) {
+            Some(next) => self.oldest.insert(place, next),
+            None => self.oldest.remove(&place),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.oldest.len() + self.further.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Key, &InFlight)> {
+        self.oldest.iter().chain(&self.further).map(|(key, one)| (*key, one))
+    }
+}
+
 /// Matches events, which arrive in order of time, and returns I/Os in the order in which they were
 /// queued. Its memory is bounded, and proportional to the I/Os in progress.
 #[derive(Debug, Default)]
 pub struct Matcher {
     queued: BTreeMap<Key, Queued>,
-    in_flight: BTreeMap<Key, InFlight>,
+    in_flight: Flight,
     /// In order of completion since the last [`Self::take`].
     finished: Vec<Io>,
     number: u64,
@@ -93,34 +143,31 @@ impl Matcher {
         // A failed attempt is repeated: the first counts. Without an address nothing is a
         // repetition, nor is anything in a trace without issues.
         let number = if sectors > 0 && self.any_issued { 0 } else { self.number };
-        let key = (sort_key(device, operation, sector), number);
         let queued = Queued { at_ns, device, operation, sectors, flags, actor };
-        self.queued.entry(key).or_insert(queued);
+        self.queued.entry(key(device, operation, sector, number)).or_insert(queued);
     }
 
     fn issue(&mut self, event: &Event) {
         if !std::mem::replace(&mut self.any_issued, true) {
-            for ((place, number), one) in std::mem::take(&mut self.queued) {
-                let number = if one.sectors > 0 { 0 } else { number };
-                self.queued.entry((place, number)).or_insert(one);
+            for (key, one) in std::mem::take(&mut self.queued) {
+                let key = if one.sectors > 0 { place_of(key) } else { key };
+                self.queued.entry(key).or_insert(one);
             }
         }
         let Event { device, operation, sector, sectors, .. } = *event;
         let end = sector.saturating_add(sectors.max(1).into());
-        let first = sort_key(device, operation, sector);
-        let behind = sort_key(device, operation, end);
+        let first = key(device, operation, sector, 0);
+        let behind = key(device, operation, end, 0);
         let mut found: Option<Queued> = None;
         // Takes everything merged into it, such as all waiters of a flush; of a command, the
         // oldest.
-        while let Some((key, queued)) = self.queued.range((first, 0)..(behind, 0)).next() {
-            let (key, queued) = (*key, *queued);
-            self.queued.remove(&key);
-            let queued_end = sector_of(key.0).saturating_add(queued.sectors.into());
+        while let Some((key, queued)) = self.take_queued(first, behind) {
+            let queued_end = sector_of(key).saturating_add(queued.sectors.into());
             let rest = queued_end.saturating_sub(end);
             if rest > 0 {
                 // It was split: the rest was queued at the same time.
                 let rest = Queued { sectors: rest as u32, ..queued };
-                self.queued.insert((behind, self.number), rest);
+                self.queued.insert(behind | u128::from(self.number), rest);
             }
             if found.is_none_or(|found| queued.at_ns < found.at_ns) {
                 found = Some(queued);
@@ -143,20 +190,24 @@ impl Matcher {
         };
         let is_orphan = found.is_none();
         let in_flight = InFlight { io, issued_ns: event.at_ns, is_orphan, sectors };
-        self.in_flight.insert((first, self.number), in_flight);
+        self.in_flight.insert(first, self.number, in_flight);
     }
 
-    fn oldest_in_flight(&self, event: &Event) -> Option<Key> {
-        let place = sort_key(event.device, event.operation, event.sector);
-        self.in_flight.range((place, 0)..=(place, u64::MAX)).next().map(|(key, _)| *key)
+    /// Takes the first attempt from `first` on, before `behind`: nearly always that at `first`.
+    fn take_queued(&mut self, first: Key, behind: Key) -> Option<(Key, Queued)> {
+        if let Some(queued) = self.queued.remove(&first) {
+            return Some((first, queued));
+        }
+        let key = *self.queued.range(first..behind).next()?.0;
+        self.queued.remove_entry(&key)
     }
 
     fn requeue(&mut self, event: &Event) {
-        let Some(key) = self.oldest_in_flight(event) else { return };
-        if let Some(InFlight { io, sectors, .. }) = self.in_flight.remove(&key) {
+        let place = key(event.device, event.operation, event.sector, 0);
+        if let Some(InFlight { io, sectors, .. }) = self.in_flight.remove(place) {
             let Io { at_ns, device, operation, flags, actor, .. } = io;
             let queued = Queued { at_ns, device, operation, sectors, flags, actor };
-            self.queued.insert(key, queued);
+            self.queued.insert(place | u128::from(self.number), queued);
         }
     }
 
@@ -164,18 +215,18 @@ impl Matcher {
         // A flush is completed twice: as the request, and as the empty write at sector 0 that asked
         // for it.
         let asks = event.operation == Operation::Write && event.sectors == 0;
-        let found = self.oldest_in_flight(event);
-        let found = found.filter(|key| !asks || self.in_flight[key].sectors == 0);
-        let Some(key) = found else {
+        let place = key(event.device, event.operation, event.sector, 0);
+        let is_other = asks && self.in_flight.get(place).is_some_and(|one| one.sectors > 0);
+        let found = if is_other { None } else { self.in_flight.remove(place) };
+        let Some(mut done) = found else {
             self.unmatched += u64::from(event.sectors > 0);
             return;
         };
-        let Some(mut done) = self.in_flight.remove(&key) else { return };
         if event.sectors > 0 && event.sectors < done.sectors {
             done.sectors -= event.sectors;
             let rest = event.sector.saturating_add(event.sectors.into());
-            let rest = sort_key(event.device, event.operation, rest);
-            self.in_flight.insert((rest, key.1), done);
+            let rest = key(event.device, event.operation, rest, 0);
+            self.in_flight.insert(rest, self.number, done);
             return;
         }
         let device = event.at_ns.saturating_sub(done.issued_ns);
@@ -198,7 +249,7 @@ impl Matcher {
         }
         loop {
             let queued = self.queued.values().map(|one| one.at_ns).min();
-            let in_flight = self.in_flight.values().map(|one| one.io.at_ns).min();
+            let in_flight = self.in_flight.iter().map(|(_, one)| one.io.at_ns).min();
             let oldest = queued.into_iter().chain(in_flight).min();
             let horizon_ns = oldest.map_or(self.now_ns, |oldest| oldest.min(self.now_ns));
             // The remainder of the last call is sorted already, so that this is fast.
@@ -227,17 +278,19 @@ impl Matcher {
     /// Gives up on everything in progress: later events do not match it.
     fn give_up(&mut self) {
         let in_flight = std::mem::take(&mut self.in_flight);
+        let mut in_flight: Vec<(Key, Io)> =
+            in_flight.iter().map(|(key, one)| (key, one.io)).collect();
+        in_flight.sort_by_key(|(key, _)| *key);
         self.unmatched += in_flight.len() as u64;
-        self.finished.extend(in_flight.into_values().map(|one| one.io));
+        self.finished.extend(in_flight.into_iter().map(|(_, io)| io));
         for (key, one) in std::mem::take(&mut self.queued) {
             self.give_up_attempt(key, one);
         }
     }
 
     fn give_up_in_flight(&mut self) {
-        let oldest = self.in_flight.iter().min_by_key(|(_, one)| one.io.at_ns);
-        if let Some((key, one)) = oldest.map(|(key, one)| (*key, *one)) {
-            self.in_flight.remove(&key);
+        let oldest = self.in_flight.iter().min_by_key(|(key, one)| (one.io.at_ns, *key));
+        if let Some(one) = oldest.map(|(key, _)| key).and_then(|key| self.in_flight.remove(key)) {
             self.unmatched += 1;
             self.finished.push(one.io);
         }
@@ -259,7 +312,7 @@ impl Matcher {
                 device,
                 operation,
                 flags,
-                offset: sector_of(key.0).saturating_mul(SECTOR_BYTES),
+                offset: sector_of(key).saturating_mul(SECTOR_BYTES),
                 length: u32::try_from(u64::from(sectors) * SECTOR_BYTES).unwrap_or(u32::MAX),
                 latency: Latency::Unknown,
                 actor,

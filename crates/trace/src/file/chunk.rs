@@ -81,39 +81,23 @@ impl LocalNumbers {
     }
 }
 
+/// Returns what is known of a latency, as a number, and its parts before and after dispatch, ns.
+const fn parts(latency: Latency) -> (u64, [u64; 2]) {
+    match latency {
+        Latency::Unknown => (0, [0, 0]),
+        Latency::Whole(ns) => (1, [0, ns]),
+        Latency::Device(ns) => (2, [0, ns]),
+        Latency::Split { queue, device } => (3, [queue, device]),
+    }
+}
+
 impl Chunk {
     /// Encodes the contents of a block. There must be at least one I/O.
     pub(super) fn encode(&self, names: &Names) -> Vec<u8> {
         let (mut devices, mut actors) = (LocalNumbers::default(), LocalNumbers::default());
-        let first_ns = self.ios.first().map_or(0, |io| io.at_ns);
-        let last_ns = self.ios.last().map_or(0, |io| io.at_ns);
-        let mut columns: [Vec<u64>; 7] = Default::default();
-        let [gaps, kinds, of_device, by, lengths, queue, service] = &mut columns;
-        let (mut jumps, mut ends, mut before_ns) = (Vec::new(), Vec::<u64>::new(), first_ns);
         for io in &self.ios {
-            gaps.push(io.at_ns.saturating_sub(before_ns));
-            before_ns = io.at_ns;
-            let (form, parts) = match io.latency {
-                Latency::Unknown => (0, [0, 0]),
-                Latency::Whole(ns) => (1, [0, ns]),
-                Latency::Device(ns) => (2, [0, ns]),
-                Latency::Split { queue, device } => (3, [queue, device]),
-            };
-            kinds.push(
-                io.operation as u64 | u64::from(io.flags.bits()) << 3 | form << (3 + Flags::BITS),
-            );
-            let device = devices.number(io.device.into());
-            of_device.push(device);
-            by.push(io.actor.map_or(0, |actor| actors.number(actor as usize) + 1));
-            lengths.push(io.length.into());
-            queue.push(parts[0]);
-            service.push(parts[1]);
-            if io.operation != Operation::Flush {
-                ends.resize(ends.len().max(device as usize + 1), 0);
-                let end = &mut ends[device as usize];
-                jumps.push(io.offset.wrapping_sub(*end) as i64);
-                *end = io.offset.wrapping_add(io.length.into());
-            }
+            devices.number(io.device.into());
+            io.actor.map(|actor| actors.number(actor as usize));
         }
         let used = UsedNames {
             devices: devices.names(names.devices()),
@@ -124,13 +108,39 @@ impl Chunk {
             &used[..],
             ruzstd::encoding::CompressionLevel::Fastest,
         );
+        let first_ns = self.ios.first().map_or(0, |io| io.at_ns);
+        let last_ns = self.ios.last().map_or(0, |io| io.at_ns);
         let mut bytes = Vec::new();
         let count = self.ios.len() as u32;
         Head { count, first_ns, last_ns, lost: self.lost }.write(&mut bytes);
         bytes.extend((used.len() as u32).to_le_bytes());
         bytes.extend(used);
-        columns.iter().for_each(|column| column::write(&mut bytes, column));
-        let (divisor, jumps) = unsigned(&jumps);
+        // One after the other, in the same memory, which the kernel then provides once.
+        let mut values = Vec::with_capacity(self.ios.len());
+        let mut column = |value: &mut dyn FnMut(&Io) -> u64| {
+            values.clear();
+            values.extend(self.ios.iter().map(value));
+            column::write(&mut bytes, &values);
+        };
+        let mut before_ns = first_ns;
+        column(&mut |io| io.at_ns.saturating_sub(std::mem::replace(&mut before_ns, io.at_ns)));
+        column(&mut |io| {
+            let (form, _) = parts(io.latency);
+            io.operation as u64 | u64::from(io.flags.bits()) << 3 | form << (3 + Flags::BITS)
+        });
+        column(&mut |io| devices.number(io.device.into()));
+        column(&mut |io| io.actor.map_or(0, |actor| actors.number(actor as usize) + 1));
+        column(&mut |io| io.length.into());
+        column(&mut |io| parts(io.latency).1[0]);
+        column(&mut |io| parts(io.latency).1[1]);
+        let mut ends = vec![0_u64; devices.used.len()];
+        let jumps = self.ios.iter().filter(|io| io.operation != Operation::Flush).map(|io| {
+            let end = &mut ends[devices.number(io.device.into()) as usize];
+            let jump = io.offset.wrapping_sub(*end) as i64;
+            *end = io.offset.wrapping_add(io.length.into());
+            jump
+        });
+        let (divisor, jumps) = unsigned(&jumps.collect::<Vec<_>>());
         bytes.extend(divisor.to_le_bytes());
         bytes.extend((jumps.len() as u32).to_le_bytes());
         column::write(&mut bytes, &jumps);

@@ -4,7 +4,8 @@
 //! not, and Huffman codes gain only if the two are separate.
 
 use ruzstd::decoding::FrameDecoder;
-use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+use super::plane;
 
 /// Appends a column.
 pub(crate) fn write(to: &mut Vec<u8>, values: &[u64]) {
@@ -23,7 +24,7 @@ pub(crate) fn write(to: &mut Vec<u8>, values: &[u64]) {
     to.push(planes as u8);
     for plane in 0..planes {
         let bytes: Vec<u8> = values.iter().map(|value| (value >> (8 * plane)) as u8).collect();
-        let packed = compress_to_vec(&bytes[..], CompressionLevel::Fastest);
+        let packed = plane::compress(&bytes);
         to.extend((packed.len() as u32).to_le_bytes());
         to.extend(packed);
     }
@@ -81,7 +82,7 @@ pub(super) const fn signed(divisor: u64, value: u64) -> i64 {
 
 /// Returns the greatest common divisor; 0 if all values are 0.
 fn common_divisor(mut values: impl Iterator<Item = u64>) -> u64 {
-    let divisor = values.try_fold(0, |divisor, value| match gcd(divisor, value) {
+    let divisor = values.try_fold(0, |divisor, value| match gcd(value, divisor) {
         1 => Err(1),
         divisor => Ok(divisor),
     });

@@ -5,6 +5,7 @@ mod block;
 mod chunk;
 pub(crate) mod column;
 mod index;
+mod plane;
 mod reader;
 #[cfg(test)]
 mod tests;

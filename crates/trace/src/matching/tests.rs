@@ -100,6 +100,13 @@ fn a_flush_does_not_end_the_write_of_the_first_sector() {
 fn a_block_read_twice_at_once_is_two() {
     let twice = "1 Q R 8 8\n 2 D R 8 8\n 3 Q R 8 8\n 4 D R 8 8\n 9 C R 8 8\n 11 C R 8 8";
     assert_eq!(brief(twice), [(1, 8, 8, split(1, 7)), (3, 8, 8, split(1, 7))]);
+    // The oldest is completed first, though one that came later is at its place by then.
+    let again = "1 Q R 8 8\n 2 D R 8 8\n 3 Q R 8 8\n 4 D R 8 8\n 9 C R 8 8\n 10 Q R 8 8\n \
+        11 D R 8 8\n 12 C R 8 8\n 13 C R 8 8";
+    assert_eq!(
+        brief(again),
+        [(1, 8, 8, split(1, 7)), (3, 8, 8, split(1, 8)), (10, 8, 8, split(1, 2))]
+    );
     let requeued = "1 Q R 8 8\n 2 D R 8 8\n 3 R R 8 8\n 7 D R 8 8\n 9 C R 8 8";
     assert_eq!(brief(requeued), [(1, 8, 8, split(6, 2))]);
 }

@@ -84,7 +84,8 @@ impl Layout {
             sectors: field("nr_sector")?,
             rwbs: field("rwbs")?,
             bytes: field("bytes").ok(),
-            comm: field("comm").ok(),
+            // Only who asked is of interest.
+            comm: field("comm").ok().filter(|_| step == Step::Queued),
         })
     }
 

@@ -1,10 +1,10 @@
 //! Reads the ring buffers of all CPUs, merges them by time and matches their events into I/Os.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use foldhash::{HashMap, HashMapExt as _};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
