@@ -97,7 +97,9 @@ impl Chunk {
         let (mut devices, mut actors) = (LocalNumbers::default(), LocalNumbers::default());
         for io in &self.ios {
             devices.number(io.device.into());
-            io.actor.map(|actor| actors.number(actor as usize));
+            if let Some(actor) = io.actor {
+                actors.number(actor as usize);
+            }
         }
         let used = UsedNames {
             devices: devices.names(names.devices()),
