@@ -9,7 +9,8 @@ use base64::prelude::BASE64_STANDARD;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Knee, Origin,
-    Peak, Prediction, Predictions, RunKind, RunRecord, Severity, Spread, Verdict, is_unsafe,
+    Peak, Prediction, Predictions, Reason, RunKind, RunRecord, Severity, Spread, Validity, Verdict,
+    is_unsafe,
 };
 use iodyno_report::Judged;
 use iodyno_report::document::run_document;
@@ -256,6 +257,39 @@ fn a_job_that_nothing_judged_is_done_on_the_page_as_on_the_terminal() {
         assert_eq!((html.matches(">DONE<").count(), html.matches(">PASS<").count()), (marks, 0));
         assert!(html.contains(clause), "{clause} is missing");
     }
+}
+
+#[test]
+fn what_is_not_valid_is_a_warning_on_the_page_as_on_the_terminal() {
+    let mut record = common::record();
+    record.run.kind = RunKind::Run;
+    let mut assessment = common::assessment(&record);
+    assessment.verdict = Verdict::Pass;
+    assessment.findings.clear();
+    assessment.measurements.truncate(2);
+    let why = "the kernel's counters differ";
+    for (n, judged) in assessment.measurements.iter_mut().enumerate() {
+        judged.metrics.clear();
+        judged.validity = if n == 0 { Validity::Invalid } else { Validity::Valid };
+        judged.reasons = vec![Reason {
+            rule: "counters-differ".into(),
+            validity: judged.validity,
+            why: why.into(),
+        }];
+    }
+    assessment.measurements[1].reasons.clear();
+    let body = Body::Rows { planned: &[], outlook: None, follows: &[] };
+    let screen = run_screen(&record, &assessment, 0, body, "last", &common::style(200));
+    let (clause, _) = screen.strip_prefix("WARN  ").unwrap().split_once("   ").unwrap();
+    assert!(clause.ends_with(", 1 not valid"), "{clause}");
+    let words = format!("not valid: {why} [counters-differ]");
+    assert!(screen.contains(&words), "{screen}");
+    let html = without_scripts(&html(&[run(&record, &assessment, &[])]));
+    let (head, rest) = html.split_once("class=\"attention\"").unwrap();
+    assert!(head.contains(">WARN<") && head.contains(clause), "{head}");
+    let words = words.replace('\'', "&#39;");
+    assert!(rest.split_once("</ul>").unwrap().0.contains(&words), "{words} is missing");
+    assert!(!html.contains(">DONE<"));
 }
 
 #[test]
