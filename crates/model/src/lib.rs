@@ -20,6 +20,7 @@ mod disk_use;
 mod distinct;
 mod drive;
 mod drive_state;
+mod engine_kind;
 mod estimate;
 mod experiment;
 mod fact;
@@ -87,6 +88,7 @@ pub use drive::{
     PowerState, Temperature,
 };
 pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
+pub use engine_kind::EngineKind;
 pub use estimate::{Estimate, Spread};
 pub use experiment::Experiment;
 pub use fact::Fact;
