@@ -92,7 +92,7 @@ pub use engine_kind::EngineKind;
 pub use estimate::{Estimate, Spread};
 pub use experiment::Experiment;
 pub use fact::Fact;
-pub use failure::{Cause, Failure};
+pub use failure::{Cause, Failure, errno_text};
 pub use figure_of::{FigureKind, FigureOf, IoOf, NotKnown, Scaled, filled, placeholders};
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
