@@ -15,7 +15,7 @@ use iodyno_model::{
 use iodyno_report::Judged;
 use iodyno_report::document::run_document;
 use iodyno_report::page::{PageRun, is_page, page};
-use iodyno_report::text::{Body, PlannedPoint, run_screen, run_text};
+use iodyno_report::text::{Body, PlannedPoint, run_heading, run_screen, run_text};
 use sha2::{Digest, Sha256};
 
 fn of(record: &RunRecord) -> String {
@@ -290,6 +290,24 @@ fn what_is_not_valid_is_a_warning_on_the_page_as_on_the_terminal() {
     let words = words.replace('\'', "&#39;");
     assert!(rest.split_once("</ul>").unwrap().0.contains(&words), "{words} is missing");
     assert!(!html.contains(">DONE<"));
+}
+
+#[test]
+fn reports_without_dates_did_not_start_when_they_were_read() {
+    let mut record = common::record();
+    record.run.kind = RunKind::Import;
+    record.run.origin = Origin::Imported("old.txt".into());
+    record.snapshots.clear();
+    let shown = |record: &RunRecord| {
+        let page = without_scripts(&of(record));
+        assert_eq!(page.contains("<dt>read on</dt>"), record.is_undated());
+        (page.contains("<dt>started</dt>"), run_heading(record, &common::style(200)))
+    };
+    let (is_started, heading) = shown(&record);
+    assert!(is_started && !heading.contains("read on"), "{heading}");
+    record.measurements.iter_mut().for_each(|of| of.started_ns = None);
+    let (is_started, heading) = shown(&record);
+    assert!(!is_started && heading.contains("read on"), "{heading}");
 }
 
 #[test]
