@@ -8,7 +8,7 @@ use iodyno_model::{
     Direction, DirectionResult, Estimate, Measurement, Prediction, Spread, Validity, distinct,
 };
 
-use crate::figure::{Panel, Point, Series};
+use crate::figure::{Panel, Point};
 use crate::naming::{values, workloads};
 use crate::request::{number, option_of};
 use crate::{FigureError, Filter, Judged, Kind, Metric, Request, Source};
@@ -260,14 +260,11 @@ pub(crate) fn whisker_notes(panels: &[Panel]) -> Vec<String> {
     notes
 }
 
-/// Names of points whose interval is too wide to be drawn: their row, or else their series.
+/// Names of points whose interval is too wide to be drawn.
 fn open_points(panel: &Panel) -> Vec<String> {
-    let name = |series: &Series, point: &Point| match panel.y.categories().get(point.y as usize) {
-        Some(row) => row.clone(),
-        None => series.name.clone(),
-    };
     let all = panel.series().iter().flat_map(|one| one.points.iter().map(move |of| (one, of)));
-    all.filter(|(_, point)| point.is_open).map(|(one, point)| name(one, point)).collect()
+    let open = all.filter(|(_, point)| point.is_open);
+    open.map(|(one, point)| panel.name_of(one, point).to_owned()).collect()
 }
 
 /// The first of these names, and how many more there are.

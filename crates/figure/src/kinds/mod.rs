@@ -67,13 +67,13 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         figure.notes.extend(left_out(request, sources, &shown));
         figure.notes.extend(reservations(&shown, request));
     }
-    for panel in &figure.panels {
-        let ends = panel.cut_whiskers();
-        if !ends.is_empty() {
-            figure.notes.push(format!("A whisker is cut off: it ends at {ends}."));
-        }
-    }
+    let cut: Vec<String> = figure.panels.iter_mut().map(Panel::cut_whiskers).collect();
     series_limit::limit(&mut figure);
+    // Heat maps have no whiskers.
+    if !figure.is_heat_map() {
+        let cut = cut.iter().filter(|ends| !ends.is_empty());
+        figure.notes.extend(cut.map(|ends| format!("A whisker is cut off: {ends}.")));
+    }
     let has_knee = |panel: &Panel| panel.series().iter().any(|one| one.form == Form::Highlight);
     if figure.kind == Kind::Depth && figure.panels.iter().any(has_knee) {
         figure
