@@ -73,6 +73,18 @@ impl Observation<'_> {
         }
     }
 
+    /// Value of a numeric option on an axis: an engine that waits for each I/O has a depth of 1.
+    pub(crate) fn place(&self, option: &str) -> Option<f64> {
+        let number = self.number(option)?;
+        Some(if option == "iodepth" && self.ignores_depth() { 1.0 } else { number })
+    }
+
+    /// True if its engine waits for each I/O although its iodepth is more than 1.
+    pub(crate) fn ignores_depth(&self) -> bool {
+        let workload = &self.measurement.workload;
+        workload.iodepth > Some(1) && workload.waits_for_each() == Some(true)
+    }
+
     /// Value of a numeric option or a size.
     pub(crate) fn number(&self, option: &str) -> Option<f64> {
         number(&self.option(option)?)
@@ -208,14 +220,22 @@ pub(crate) fn points(
     all: &[Observation<'_>],
     x_of: impl Fn(&Observation<'_>) -> Option<f64>,
 ) -> Vec<Point> {
-    let mut places: Vec<f64> = all.iter().filter_map(&x_of).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
     let at = |x: f64| {
         let here: Vec<_> = all.iter().filter(|one| x_of(one) == Some(x)).copied().collect();
         point_of(metric, &here, x)
     };
-    places.into_iter().filter_map(at).collect()
+    places(all, &x_of).into_iter().filter_map(at).collect()
+}
+
+/// Different numbers of the observations, smallest first.
+pub(crate) fn places(
+    all: &[Observation<'_>],
+    x_of: impl Fn(&Observation<'_>) -> Option<f64>,
+) -> Vec<f64> {
+    let mut places: Vec<f64> = all.iter().filter_map(x_of).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
 }
 
 /// True if a point was measured several times: same run, same workload except for the options
