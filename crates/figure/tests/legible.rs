@@ -253,6 +253,21 @@ fn a_single_long_error_bar_is_cut_and_its_end_noted() {
 }
 
 #[test]
+fn long_names_keep_both_ends() {
+    let of = |way: &str| Measurement {
+        targets: vec![format!("/srv/postgresql-orders-of-the-largest-customer/{way}")],
+        ..measurement("randread", 4096, 1, 1, 1e5)
+    };
+    let (record, asked) = (run(vec![of("read"), of("write")]), Request::new(Kind::Compare));
+    let drawn = svg(&figure(&asked, &record).unwrap(), (400, 500), 1.0, false).unwrap();
+    let texts = texts(&drawn);
+    for way in ["read", "write"] {
+        let is_name = |(words, _): &&(String, _)| words.contains('…') && words.ends_with(way);
+        assert!(texts.iter().any(|text| is_name(&text)), "{way}: {texts:?}");
+    }
+}
+
+#[test]
 fn text_grows_with_the_picture() {
     let figure = of_runs(Kind::Depth, 3);
     let (width, height) = figure.size();
