@@ -108,6 +108,8 @@ fn the_page_has_the_text_of_the_terminal() {
         "iodyno check --busy nvme3n1",
         "Gen3 x2 of Gen4 x4 !",
         "GDC5902Q",
+        // Names of rows are headers.
+        "<th scope=\"row\"",
     ] {
         assert!(html.contains(word), "{word} is missing");
     }
