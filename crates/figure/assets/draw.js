@@ -143,7 +143,10 @@
         type: "text", x: x + 6, y,
         style: { text: (predicted ? "~ " : "") + text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
       };
-      const interval = low < high ? whisker(at(low), open ? [edge, y] : at(high), true, api, [false, open]) : [];
+      const drawn = (style) => whisker(at(low), open ? [edge, y] : at(high), true, api, [false, open], style);
+      // Visible on its bar, too.
+      const halo = { stroke: series.itemStyle.borderColor, lineWidth: 3.6, fill: null };
+      const interval = low < high ? [...drawn(halo), ...drawn()] : [];
       // Values need a line each.
       return group(bars[+index] && bars[+index].width < 10 ? interval : [...interval, words]);
     },
@@ -212,8 +215,7 @@
   }
 
   // `low` and `high` are positions; an open end continues beyond and gets an arrow.
-  function whisker(low, high, lying, api, open) {
-    const style = { stroke: api.visual("color"), lineWidth: 1.2, opacity: 0.8, fill: null };
+  function whisker(low, high, lying, api, open, style = { stroke: api.visual("color"), lineWidth: 1.2, opacity: 0.8, fill: null }) {
     const line = (a, b) => ({
       type: "line", shape: { x1: a[0], y1: a[1], x2: b[0], y2: b[1] }, style,
     });
@@ -274,6 +276,22 @@
     return lines;
   }
 
+  // Wraps `text` to at most `most` lines; what is too long loses its middle, since names that begin
+  // alike differ at their ends.
+  function fitted(text, size, width, most) {
+    const lines = wrap(text, size, width);
+    if (lines.length <= most) return lines;
+    const letters = [...text];
+    const cut = (kept) => wrap(letters.slice(0, kept >> 1).join("") + "\u2026" + letters.slice(letters.length - kept + (kept >> 1)).join(""), size, width);
+    let [least, none] = [0, letters.length];
+    while (none - least > 1) {
+      const middle = (least + none) >> 1;
+      if (cut(middle).length <= most) least = middle;
+      else none = middle;
+    }
+    return cut(least);
+  }
+
   function legendRows(legend, width) {
     let [rows, used] = [1, 0];
     for (const item of legend.data) {
@@ -321,11 +339,7 @@
     let top = 14;
     const put = (title, room, most = Infinity) => {
       const size = title.textStyle.fontSize;
-      const lines = title.text ? wrap(title.text, size, room) : [];
-      if (lines.length > most) {
-        lines.length = most;
-        lines[most - 1] = lines[most - 1].slice(0, -1) + "\u2026";
-      }
+      const lines = title.text ? fitted(title.text, size, room, most) : [];
       title.text = lines.join("\n");
       title.textStyle.lineHeight = Math.round(size * 1.35);
       title.show = lines.length > 0;
@@ -384,14 +398,10 @@
         if (axis.type === "value") axis.splitNumber = Math.max(1, Math.min(5, Math.floor(room)));
       }
       if (lying) {
-        // A name gets as many lines as fit in its row; the rest is left out.
+        // A name gets as many lines as fit in its row.
         const axis = option.yAxis[n];
         const most = Math.max(1, Math.floor(option.grid[n].height / rows.length / 14));
-        axis.data = axis.data.map((name) => {
-          const lines = wrap(name, 12, labels - 12);
-          if (lines.length > most) lines[most - 1] = lines[most - 1].slice(0, -1) + "\u2026";
-          return lines.slice(0, most).join("\n");
-        });
+        axis.data = axis.data.map((name) => fitted(name, 12, labels - 12, most).join("\n"));
         if (rows.length * 13 > option.grid[n].height) axis.axisLabel.hideOverlap = true;
       }
       for (const one of option.series) {
@@ -588,14 +598,20 @@
       // Horizontal bars have their categories on the vertical axis.
       const lying = option.yAxis[n].type === "category";
       const [key, of] = lying ? [1, "x"] : [0, "y"];
-      const places = new Map();
-      drawn.forEach((one, column) => one.data.forEach((datum) => {
-        const place = datum.value || datum;
-        const mark = datum.name ? `${datum.name}: ` : "";
-        if (!places.has(place[key])) places.set(place[key], []);
-        places.get(place[key])[column] = mark + text(one.iodyno[of], place[1 - key], 4);
-      }));
       const axis = option[lying ? "yAxis" : "xAxis"][n];
+      const places = new Map((axis.data || []).map((_, place) => [place, []]));
+      drawn.forEach((one, column) => {
+        // Error bars follow their series.
+        const bars = option.series[option.series.indexOf(one) + 1];
+        const ends = new Map((bars && bars.renderItem ? bars.data : []).map(([place, low, high]) => [place, low < high ? [low, high] : []]));
+        for (const datum of one.data) {
+          const place = datum.value || datum;
+          const mark = datum.name ? `${datum.name}: ` : "";
+          const interval = (ends.get(place[key]) || []).map((end) => text(one.iodyno[of], end, 4)).join(" to ");
+          if (!places.has(place[key])) places.set(place[key], []);
+          places.get(place[key])[column] = mark + text(one.iodyno[of], place[1 - key], 4) + (interval && ` (${interval})`);
+        }
+      });
       const name = (place) => (axis.data ? axis.data[place] : text(drawn[0].iodyno[lying ? "y" : "x"], place, 6));
       const sorted = [...places].sort((a, b) => a[0] - b[0]);
       const every = Math.ceil(sorted.length / MOST_ROWS);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use iodyno_model::Node;
 
 use crate::projection::Projection;
-use crate::units::unit;
+use crate::units::{round_step, unit};
 use crate::{Kind, Metric, Quantity};
 
 /// Maximum number of series, each with its own colour and symbol.
@@ -180,19 +180,35 @@ impl Panel {
         if self.is_horizontal() { &self.x } else { &self.y }
     }
 
-    /// Ends of error bars that leave the panel, in words; empty if none does.
-    pub(crate) fn cut_whiskers(&self) -> String {
-        let (down, up) = self.whisker_limits();
-        let ends =
-            self.series().iter().flat_map(|one| &one.points).filter_map(|point| point.interval);
-        let cut = ends.flat_map(|(low, high)| {
-            [(low > 0.0 && low < down).then_some(low), (high > up).then_some(high)]
-        });
-        let words = |end: f64| {
+    /// Ends the axis at a round value if an error bar leaves it. Returns the names and ends of those
+    /// that do, in words; empty if none does.
+    pub(crate) fn cut_whiskers(&mut self) -> String {
+        let (mut down, mut up) = self.whisker_limits();
+        if matches!(self.measured_axis().scale, Scale::Linear) {
+            let step = round_step(up);
+            if step > 0.0 {
+                up = (up / step).ceil() * step;
+                let axis = if self.is_horizontal() { &mut self.x } else { &mut self.y };
+                axis.end.get_or_insert(up);
+            }
+        } else {
+            (down, up) = (10f64.powf(down.log10().floor()), 10f64.powf(up.log10().ceil()));
+        }
+        let words = |series: &Series, point: &Point| {
+            let (low, high) = point.interval?;
+            let end =
+                if high > up { high } else { Some(low).filter(|_| low > 0.0 && low < down)? };
             let (unit, divisor) = unit(self.measured_axis().quantity, end);
-            format!("{} {unit}", iodyno_model::format_count(end / divisor))
+            let end = format!("{} {unit}", iodyno_model::format_count(end / divisor));
+            Some(format!("{} ends at {}", self.name_of(series, point), end.trim_end()))
         };
-        cut.flatten().map(|end| words(end).trim_end().to_owned()).collect::<Vec<_>>().join(", ")
+        let all = self.series().iter().flat_map(|one| one.points.iter().map(move |of| (one, of)));
+        all.filter_map(|(one, point)| words(one, point)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Name of a point: its row, or else its series.
+    pub(crate) fn name_of<'a>(&'a self, series: &'a Series, point: &Point) -> &'a str {
+        self.y.categories().get(point.y as usize).unwrap_or(&series.name)
     }
 }
 

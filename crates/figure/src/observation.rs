@@ -8,7 +8,7 @@ use iodyno_model::{
     Direction, DirectionResult, Estimate, Measurement, Prediction, Spread, Validity, distinct,
 };
 
-use crate::figure::{Panel, Point, Series};
+use crate::figure::{Panel, Point};
 use crate::naming::{values, workloads};
 use crate::request::{number, option_of};
 use crate::{FigureError, Filter, Judged, Kind, Metric, Request, Source};
@@ -71,6 +71,18 @@ impl Observation<'_> {
             "drives" => Some(self.measurement.targets.len().to_string()),
             _ => option_of(self.measurement, option),
         }
+    }
+
+    /// Value of a numeric option on an axis: an engine that waits for each I/O has a depth of 1.
+    pub(crate) fn place(&self, option: &str) -> Option<f64> {
+        let number = self.number(option)?;
+        Some(if option == "iodepth" && self.ignores_depth() { 1.0 } else { number })
+    }
+
+    /// True if its engine waits for each I/O although its iodepth is more than 1.
+    pub(crate) fn ignores_depth(&self) -> bool {
+        let workload = &self.measurement.workload;
+        workload.iodepth > Some(1) && workload.waits_for_each() == Some(true)
     }
 
     /// Value of a numeric option or a size.
@@ -208,14 +220,22 @@ pub(crate) fn points(
     all: &[Observation<'_>],
     x_of: impl Fn(&Observation<'_>) -> Option<f64>,
 ) -> Vec<Point> {
-    let mut places: Vec<f64> = all.iter().filter_map(&x_of).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
     let at = |x: f64| {
         let here: Vec<_> = all.iter().filter(|one| x_of(one) == Some(x)).copied().collect();
         point_of(metric, &here, x)
     };
-    places.into_iter().filter_map(at).collect()
+    places(all, &x_of).into_iter().filter_map(at).collect()
+}
+
+/// Different numbers of the observations, smallest first.
+pub(crate) fn places(
+    all: &[Observation<'_>],
+    x_of: impl Fn(&Observation<'_>) -> Option<f64>,
+) -> Vec<f64> {
+    let mut places: Vec<f64> = all.iter().filter_map(x_of).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
 }
 
 /// True if a point was measured several times: same run, same workload except for the options
@@ -260,14 +280,11 @@ pub(crate) fn whisker_notes(panels: &[Panel]) -> Vec<String> {
     notes
 }
 
-/// Names of points whose interval is too wide to be drawn: their row, or else their series.
+/// Names of points whose interval is too wide to be drawn.
 fn open_points(panel: &Panel) -> Vec<String> {
-    let name = |series: &Series, point: &Point| match panel.y.categories().get(point.y as usize) {
-        Some(row) => row.clone(),
-        None => series.name.clone(),
-    };
     let all = panel.series().iter().flat_map(|one| one.points.iter().map(move |of| (one, of)));
-    all.filter(|(_, point)| point.is_open).map(|(one, point)| name(one, point)).collect()
+    let open = all.filter(|(_, point)| point.is_open);
+    open.map(|(one, point)| panel.name_of(one, point).to_owned()).collect()
 }
 
 /// The first of these names, and how many more there are.

@@ -1,6 +1,9 @@
-//! Units of axis labels.
+//! Units of axis labels, and steps between them.
 
 use crate::Quantity;
+
+/// Maximum number of steps on an axis.
+const MOST_STEPS: f64 = 5.0;
 
 /// Unit for values up to `greatest`: its name, and its size in base units.
 pub(crate) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
@@ -25,4 +28,14 @@ pub(crate) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
         greatest >= size * if *name == "GB/s" { 100.0 } else { least }
     };
     units.iter().rev().find(suits).or(units.first()).copied().unwrap_or(("", 1.0))
+}
+
+/// The smallest of 1, 2, 5, 10, … that reaches `greatest` in at most `MOST_STEPS` steps.
+pub(crate) fn round_step(greatest: f64) -> f64 {
+    if !(greatest > 0.0 && greatest.is_finite()) {
+        return 0.0;
+    }
+    let power = 10f64.powf((greatest / MOST_STEPS).log10().floor());
+    let steps = [1.0, 2.0, 5.0].map(|digit| digit * power);
+    steps.into_iter().find(|step| greatest / step <= MOST_STEPS).unwrap_or(10.0 * power)
 }

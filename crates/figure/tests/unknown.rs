@@ -250,3 +250,23 @@ fn names_are_tied_to_lines_in_grey() {
     assert_eq!(ends.len(), 2, "{ends:?}");
     assert!(ends[0].1 + 20.0 < ends[1].0, "{ends:?}");
 }
+
+#[test]
+fn an_engine_that_waits_for_each_io_has_a_depth_of_one() {
+    let of = |engine: &str, iodepth: u32| {
+        let mut one = measurement("randread", 4096, iodepth, 1, 1e4);
+        one.workload.ioengine = Some(engine.into());
+        one
+    };
+    let record = run(vec![of("psync", 4), of("io_uring", 2), of("io_uring", 4)]);
+    let drawn = figure(&Request::new(Kind::Depth), &record).unwrap();
+    let depths = |name: &str| {
+        let of = drawn.panels[0].series().iter().find(|one| one.name.contains(name)).unwrap();
+        of.points.iter().map(|point| point.x).collect::<Vec<_>>()
+    };
+    assert_eq!((depths("psync"), depths("io_uring")), (vec![1.0], vec![2.0, 4.0]));
+    assert!(drawn.notes.iter().any(|note| note.contains("wait for each I/O")), "{:?}", drawn.notes);
+    // A sweep of it has one depth.
+    let record = run([1, 2, 4, 8].map(|depth| of("psync", depth)).to_vec());
+    assert_ne!(iodyno_figure::suggested(&[], &[Source::new("", &record)]), Kind::Depth);
+}

@@ -292,7 +292,7 @@ fn filedelete_removes_only_what_may_be_written() {
 #[test]
 fn the_rules_know_each_engine() {
     use iodyno_job::IoEngine;
-    use iodyno_judge::EngineKind;
+    use iodyno_model::EngineKind;
     for (name, engine) in IoEngine::ALL {
         let kind =
             EngineKind::of(name).unwrap_or_else(|| panic!("{name}: a line in EngineKind::of"));

@@ -11,7 +11,8 @@ fn sweep(world: &World) {
     for depth in [1, 2, 4, 8] {
         arguments.push(format!("--name=depth-{depth}"));
         arguments.push(format!("--filename={}", file.display()));
-        let job = "--size=4m --bs=64k --rw=randread --ioengine=psync --stonewall --numjobs=1";
+        let job =
+            "--size=4m --bs=64k --rw=randread --ioengine=libaio --direct=1 --stonewall --numjobs=1";
         arguments.extend(job.split(' ').map(str::to_owned));
         arguments.push(format!("--iodepth={depth}"));
     }

@@ -70,7 +70,6 @@ pub use file_error::FileError;
 pub use headroom::{LoadStep, LoadSurface};
 pub use index::Index;
 pub use measured::{compressible, is_rate_limit_option};
-pub use outstanding::{EngineKind, waits_for_each};
 pub use place::{device_of, drive_under, names, shared_drives};
 pub use question::Question;
 pub use rule_context::RuleContext;

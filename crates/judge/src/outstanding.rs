@@ -1,72 +1,20 @@
 //! Number of I/Os that a measurement kept outstanding, as measured rather than as asked for.
 
-use iodyno_model::{JobStats, Measurement};
+use iodyno_model::{EngineKind, JobStats, Measurement};
 
 use crate::measured::{only_trims, writes};
 
 /// The depth search ends when the rate grows by less than this factor.
 pub(crate) const STILL_GROWING: f64 = 1.02;
 
-/// Where the I/Os of an engine wait (fio(1), ioengine and iodepth).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineKind {
-    /// As many as iodepth in a queue.
-    Queued,
-    /// The engine waits for each I/O, whatever iodepth says.
-    OneAtATime,
-    /// The engine waits for each call, which moves no data to or from a device.
-    Allocating,
-    /// In no device: no I/O, or operations on names.
-    WithoutDevice,
-}
-
-impl EngineKind {
-    /// Kind of the engine of this name; `None`: another one of fio's.
-    pub fn of(engine: &str) -> Option<Self> {
-        Some(match engine {
-            "auto" | "io_uring" | "io_uring_cmd" | "libaio" | "linuxaio" | "aio" | "posixaio" => {
-                Self::Queued
-            }
-            "sync" | "psync" | "pvsync" | "vsync" | "pvsync2" | "mmap" | "splice" => {
-                Self::OneAtATime
-            }
-            "falloc" | "ftruncate" => Self::Allocating,
-            "null" | "page_fault" | "cpuio" | "exec" | "filecreate" | "filestat" | "filedelete"
-            | "dircreate" | "dirstat" | "dirdelete" => Self::WithoutDevice,
-            _ => return None,
-        })
-    }
-
-    fn of_measurement(of: &Measurement) -> Option<Self> {
-        Self::of(of.workload.ioengine.as_deref()?)
-    }
-
-    /// True if it waits for each I/O, whatever iodepth says.
-    pub(crate) const fn is_synchronous(self) -> bool {
-        matches!(self, Self::OneAtATime | Self::Allocating)
-    }
-}
-
 /// Returns true if its engine moves no data to or from a device.
 pub(crate) fn moves_no_data(of: &Measurement) -> bool {
-    let kind = EngineKind::of_measurement(of);
+    let kind = of.workload.ioengine.as_deref().and_then(EngineKind::of);
     matches!(kind, Some(EngineKind::Allocating | EngineKind::WithoutDevice))
 }
 
 /// The highest of fio's depth levels with this share of the I/Os counts.
 const LEVEL_SHARE: f64 = 0.001;
-
-/// Returns true if each job waits for an I/O before it submits the next; `None`: unknown engine.
-pub fn waits_for_each(of: &Measurement) -> Option<bool> {
-    let engine = of.workload.ioengine.as_deref()?;
-    // Each of `iodepth` threads waits for its own.
-    if of.workload.options.get("io_submit_mode").is_some_and(|mode| mode == "offload") {
-        return Some(false);
-    }
-    // Buffered I/O: the kernel copies to and from the page cache within io_submit.
-    let buffered = engine == "libaio" && of.workload.direct == Some(false);
-    Some(EngineKind::of(engine).is_some_and(EngineKind::is_synchronous) || buffered)
-}
 
 /// Returns true if its I/Os are done within the submitting call by the kernel or a file system, so
 /// that no queue of a device holds them: other engines, the page cache, holes punched into files.
@@ -85,7 +33,7 @@ pub(crate) fn syncing(of: &Measurement) -> f64 {
 /// Returns the I/Os that one job may have outstanding: 1 for a synchronous engine, else its
 /// iodepth, limited to what fio's depth levels show was used.
 pub(crate) fn job_depth(of: &Measurement) -> Option<u32> {
-    if waits_for_each(of) == Some(true) {
+    if of.workload.waits_for_each() == Some(true) {
         return Some(1);
     }
     let used = of.account.as_ref().and_then(highest_level);

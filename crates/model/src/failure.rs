@@ -31,6 +31,15 @@ pub enum Cause {
     Unknown,
 }
 
+/// Describes an errno; as a number alone where the I/O engine is of a system that numbers errors
+/// otherwise than Linux.
+pub fn errno_text(errno: i32, engine: Option<&str>) -> String {
+    match engine {
+        Some("windowsaio" | "solarisaio") => format!("error {errno}"),
+        _ => std::io::Error::from_raw_os_error(errno).to_string(),
+    }
+}
+
 impl Failure {
     /// Makes a failure with this errno; 0: cause not known.
     pub fn of(errno: i32, text: impl Into<String>) -> Self {
@@ -65,5 +74,16 @@ impl<T: Into<String>> From<T> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_another_system_have_no_name_of_ours() {
+        assert_eq!(errno_text(42, Some("windowsaio")), "error 42");
+        assert!(errno_text(5, Some("libaio")).contains("os error 5"));
     }
 }

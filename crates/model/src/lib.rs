@@ -20,6 +20,7 @@ mod disk_use;
 mod distinct;
 mod drive;
 mod drive_state;
+mod engine_kind;
 mod estimate;
 mod experiment;
 mod fact;
@@ -87,10 +88,11 @@ pub use drive::{
     PowerState, Temperature,
 };
 pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
+pub use engine_kind::EngineKind;
 pub use estimate::{Estimate, Spread};
 pub use experiment::Experiment;
 pub use fact::Fact;
-pub use failure::{Cause, Failure};
+pub use failure::{Cause, Failure, errno_text};
 pub use figure_of::{FigureKind, FigureOf, IoOf, NotKnown, Scaled, filled, placeholders};
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};

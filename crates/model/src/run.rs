@@ -418,6 +418,12 @@ impl RunRecord {
         self.snapshots.first()
     }
 
+    /// True if it was imported from reports without dates: its start is when they were read.
+    pub fn is_undated(&self) -> bool {
+        let is_import = self.run.kind == RunKind::Import;
+        is_import && self.measurements.iter().all(|of| of.started_ns.is_none())
+    }
+
     /// The last repetition of this measurement, which failed or was interrupted, after the run was
     /// resumed: one that succeeded or, after a failure, failed again.
     pub fn repetition(&self, measurement: usize) -> Option<&Measurement> {

@@ -49,7 +49,8 @@
   const row = (cells, kind) => {
     const line = document.createElement("tr");
     cells.forEach((text, n) => {
-      const cell = line.appendChild(document.createElement(kind));
+      const cell = line.appendChild(document.createElement(n ? kind : "th"));
+      if (cell.localName !== kind) cell.scope = "row";
       cell.textContent = text;
       if (n > 1) cell.className = "right";
     });

@@ -53,7 +53,10 @@
       element(table, "caption", left ? `${title} (${left})` : title);
       const line = (parent, name, cells) => {
         const row = element(parent, "tr");
-        for (const cell of cells) element(row, name, cell);
+        cells.forEach((cell, n) => {
+          const made = element(row, n || !cell ? name : "th", cell);
+          if (made.localName !== name) made.scope = "row";
+        });
       };
       line(element(table, "thead"), "th", columns);
       const body = element(table, "tbody");

@@ -9,12 +9,13 @@ use base64::prelude::BASE64_STANDARD;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Knee, Origin,
-    Peak, Prediction, Predictions, RunKind, RunRecord, Severity, Spread, Verdict, is_unsafe,
+    Peak, Prediction, Predictions, Reason, RunKind, RunRecord, Severity, Spread, Validity, Verdict,
+    is_unsafe,
 };
 use iodyno_report::Judged;
 use iodyno_report::document::run_document;
 use iodyno_report::page::{PageRun, is_page, page};
-use iodyno_report::text::{Body, PlannedPoint, run_screen, run_text};
+use iodyno_report::text::{Body, PlannedPoint, run_heading, run_screen, run_text};
 use sha2::{Digest, Sha256};
 
 fn of(record: &RunRecord) -> String {
@@ -107,6 +108,8 @@ fn the_page_has_the_text_of_the_terminal() {
         "iodyno check --busy nvme3n1",
         "Gen3 x2 of Gen4 x4 !",
         "GDC5902Q",
+        // Names of rows are headers.
+        "<th scope=\"row\"",
     ] {
         assert!(html.contains(word), "{word} is missing");
     }
@@ -256,6 +259,57 @@ fn a_job_that_nothing_judged_is_done_on_the_page_as_on_the_terminal() {
         assert_eq!((html.matches(">DONE<").count(), html.matches(">PASS<").count()), (marks, 0));
         assert!(html.contains(clause), "{clause} is missing");
     }
+}
+
+#[test]
+fn what_is_not_valid_is_a_warning_on_the_page_as_on_the_terminal() {
+    let mut record = common::record();
+    record.run.kind = RunKind::Run;
+    let mut assessment = common::assessment(&record);
+    assessment.verdict = Verdict::Pass;
+    assessment.findings.clear();
+    assessment.measurements.truncate(2);
+    let why = "the kernel's counters differ";
+    for (n, judged) in assessment.measurements.iter_mut().enumerate() {
+        judged.metrics.clear();
+        judged.validity = if n == 0 { Validity::Invalid } else { Validity::Valid };
+        judged.reasons = vec![Reason {
+            rule: "counters-differ".into(),
+            validity: judged.validity,
+            why: why.into(),
+        }];
+    }
+    assessment.measurements[1].reasons.clear();
+    let body = Body::Rows { planned: &[], outlook: None, follows: &[] };
+    let screen = run_screen(&record, &assessment, 0, body, "last", &common::style(200));
+    let (clause, _) = screen.strip_prefix("WARN  ").unwrap().split_once("   ").unwrap();
+    assert!(clause.ends_with(", 1 not valid"), "{clause}");
+    let words = format!("not valid: {why} [counters-differ]");
+    assert!(screen.contains(&words), "{screen}");
+    let html = without_scripts(&html(&[run(&record, &assessment, &[])]));
+    let (head, rest) = html.split_once("class=\"attention\"").unwrap();
+    assert!(head.contains(">WARN<") && head.contains(clause), "{head}");
+    let words = words.replace('\'', "&#39;");
+    assert!(rest.split_once("</ul>").unwrap().0.contains(&words), "{words} is missing");
+    assert!(!html.contains(">DONE<"));
+}
+
+#[test]
+fn reports_without_dates_did_not_start_when_they_were_read() {
+    let mut record = common::record();
+    record.run.kind = RunKind::Import;
+    record.run.origin = Origin::Imported("old.txt".into());
+    record.snapshots.clear();
+    let shown = |record: &RunRecord| {
+        let page = without_scripts(&of(record));
+        assert_eq!(page.contains("<dt>read on</dt>"), record.is_undated());
+        (page.contains("<dt>started</dt>"), run_heading(record, &common::style(200)))
+    };
+    let (is_started, heading) = shown(&record);
+    assert!(is_started && !heading.contains("read on"), "{heading}");
+    record.measurements.iter_mut().for_each(|of| of.started_ns = None);
+    let (is_started, heading) = shown(&record);
+    assert!(!is_started && heading.contains("read on"), "{heading}");
 }
 
 #[test]

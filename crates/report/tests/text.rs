@@ -56,7 +56,7 @@ fn no_line_is_longer_than_the_terminal() {
         for width in (40..=200).step_by(5) {
             let text = run_text(record, assessment, 0, &style(width)).unwrap();
             let runs = runs_table(std::slice::from_ref(&record.run), &style(width));
-            let heading = run_heading(&record.run, &style(width));
+            let heading = run_heading(record, &style(width));
             for line in [text, runs, heading].concat().lines() {
                 assert!(columns(line) <= width, "{width}: {line}");
                 assert_eq!(line.trim_end(), line, "no blanks at the end");
@@ -153,7 +153,7 @@ fn devices_cannot_move_the_cursor() {
     let wide = Style { wide: true, ..style(100) };
     let text = run_text(&record, &assessment, 1, &wide).unwrap()
         + &runs_table(std::slice::from_ref(&record.run), &wide)
-        + &run_heading(&record.run, &wide);
+        + &run_heading(&record, &wide);
     let bad = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
     assert_eq!(bad, None);
 }

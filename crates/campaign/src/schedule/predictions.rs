@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use iodyno_judge::{quantile_of_result, waits_for_each};
+use iodyno_judge::quantile_of_result;
 use iodyno_model::{
     DirectionResult, EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction,
     Predictions, RunRecord, Under,
@@ -28,8 +28,8 @@ impl MeasuredPoint {
         let of_each: Option<Vec<Estimate>> = measurement.total.iter().map(p99).collect();
         let p99 =
             of_each.unwrap_or_default().into_iter().max_by(|a, b| a.value.total_cmp(&b.value));
-        let depth_ignored =
-            measurement.workload.iodepth > Some(1) && waits_for_each(measurement) == Some(true);
+        let depth_ignored = measurement.workload.iodepth > Some(1)
+            && measurement.workload.waits_for_each() == Some(true);
         Some(Self { index, iops, p99, depth_ignored })
     }
 }

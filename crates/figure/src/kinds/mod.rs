@@ -15,8 +15,8 @@ mod topology;
 use iodyno_model::Histogram;
 
 use crate::figure::{Figure, Form, Panel, Scale, Series};
-use crate::naming::{by_name, names, values};
-use crate::observation::{left_out, observations, reservations};
+use crate::naming::{by_name, names};
+use crate::observation::{left_out, observations, places, reservations};
 use crate::predicted::predictions;
 use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
@@ -67,13 +67,13 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         figure.notes.extend(left_out(request, sources, &shown));
         figure.notes.extend(reservations(&shown, request));
     }
-    for panel in &figure.panels {
-        let ends = panel.cut_whiskers();
-        if !ends.is_empty() {
-            figure.notes.push(format!("A whisker is cut off: it ends at {ends}."));
-        }
-    }
+    let cut: Vec<String> = figure.panels.iter_mut().map(Panel::cut_whiskers).collect();
     series_limit::limit(&mut figure);
+    // Heat maps have no whiskers.
+    if !figure.is_heat_map() {
+        let cut = cut.iter().filter(|ends| !ends.is_empty());
+        figure.notes.extend(cut.map(|ends| format!("A whisker is cut off: {ends}.")));
+    }
     let has_knee = |panel: &Panel| panel.series().iter().any(|one| one.form == Form::Highlight);
     if figure.kind == Kind::Depth && figure.panels.iter().any(has_knee) {
         figure
@@ -116,9 +116,10 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
     let Ok(mut shown) = observations(request, sources) else { return Kind::Compare };
     shown.extend(predictions(request, sources).0);
     // Largest number of values of an option within a series.
-    let most = |option: &str, across: &[&str]| {
-        let groups = by_name(&shown, &names(&shown, request, across));
-        groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
+    let most = |option: &str| {
+        let groups = by_name(&shown, &names(&shown, request, &[option]));
+        let counts = groups.iter().map(|(_, of)| places(of, |one| one.place(option)).len());
+        counts.max().unwrap_or(0)
     };
     // The rest differs in more than the number of targets, and cannot be laid on one line.
     let scales = || {
@@ -130,9 +131,9 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
         Kind::Convergence
     } else if tables.len() <= grid::MOST_PANELS && tables.iter().any(|(_, of)| grid::is_grid(of)) {
         Kind::Grid
-    } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
+    } else if ["iodepth", "numjobs"].into_iter().any(|option| most(option) > 2) {
         Kind::Depth
-    } else if most("bs", &["bs"]) > 2 {
+    } else if most("bs") > 2 {
         Kind::Blocksize
     } else if scales() {
         Kind::Scaling

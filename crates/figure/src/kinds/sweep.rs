@@ -3,8 +3,10 @@
 use iodyno_model::Knee;
 
 use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
-use crate::naming::{by_name, common, names, values};
-use crate::observation::{Observation, observations, points, sort, table_notes, whisker_notes};
+use crate::naming::{by_name, common, names};
+use crate::observation::{
+    Observation, observations, places, points, sort, table_notes, whisker_notes,
+};
 use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
@@ -39,7 +41,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     let (predicted, note) = predictions(request, sources);
     shown.extend(predicted);
     sort(&mut shown);
-    let swept = |option| values(&shown, option).len() > 1;
+    let swept = |option| places(&shown, |one| one.place(option)).len() > 1;
     let (option, name) = match swept("numjobs") && !swept("iodepth") {
         true => ("numjobs", "Jobs"),
         false => ("iodepth", "Queue depth"),
@@ -53,13 +55,13 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     let named = by_name(&shown, &names(&shown, request, &[option]));
     let (mut rates, mut latencies, mut tradeoffs) = (Vec::new(), Vec::new(), Vec::new());
     for (series_name, group) in &named {
-        let against = |metric| points(metric, group, |one| one.number(option));
+        let against = |metric| points(metric, group, |one| one.place(option));
         let mut of_rate = against(rate);
         if of_rate.len() < 2 && rate == Metric::Iops && option == "iodepth" {
             of_rate = searched(group).unwrap_or(of_rate);
         }
         let of_latency = against(latency);
-        let depth = group.iter().find(|one| is_knee(one, sources)).and_then(|at| at.number(option));
+        let depth = group.iter().find(|one| is_knee(one, sources)).and_then(|at| at.place(option));
         let both = tradeoff(option, &of_rate, &of_latency);
         for (panel, points) in
             [(&mut rates, of_rate), (&mut latencies, of_latency), (&mut tradeoffs, both)]
@@ -68,7 +70,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
             panel.extend(line(series_name, points));
             panel.extend(marked);
         }
-        rates.extend(predicted_series(series_name, rate, group, |one| one.number(option)));
+        rates.extend(predicted_series(series_name, rate, group, |one| one.place(option)));
     }
     if latencies.is_empty() && request.metric == Some(latency) {
         return Err(super::unknown_metric(request));
@@ -84,6 +86,9 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     panels.extend(panel(rate_axis(), latency_axis(&tradeoffs), tradeoffs));
     let mut notes = notes_of(named.len(), &panels, &shown, option);
     notes.extend(note.filter(|_| rate == Metric::Iops));
+    if option == "iodepth" && shown.iter().any(Observation::ignores_depth) {
+        notes.push("Jobs of engines that wait for each I/O are at depth 1.".into());
+    }
     finished(request, &shown, panels, notes)
 }
 

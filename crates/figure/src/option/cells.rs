@@ -7,9 +7,8 @@ use super::theme::{Theme, heat};
 use super::{axes, clean, rounded};
 use crate::figure::{Axis, Cell, Cells, Content, Figure};
 use crate::projection::{Place, Projection};
+use crate::units::round_step;
 
-/// Maximum number of steps on the vertical axis of 3D bars.
-const MOST_STEPS: f64 = 5.0;
 /// Maximum number of cells with printed values.
 const MOST_LABELLED: usize = 400;
 /// Maximum number of cells side by side with printed values: of more, one covers the next.
@@ -226,16 +225,6 @@ fn scene(seen: &Projection, divisor: f64, x: &Axis, y: &Axis) -> Vec<Value> {
     word(x.name.clone(), seen.edge(0.5, 0.0, 0.0), "right", 13, (-44, 34));
     word(y.name.clone(), seen.edge(0.0, 0.5, 0.0), "left", 13, (44, 34));
     scene
-}
-
-/// The smallest of 1, 2, 5, 10, … that reaches `greatest` in at most `MOST_STEPS` steps.
-pub(super) fn round_step(greatest: f64) -> f64 {
-    if !(greatest > 0.0 && greatest.is_finite()) {
-        return 0.0;
-    }
-    let power = 10f64.powf((greatest / MOST_STEPS).log10().floor());
-    let steps = [1.0, 2.0, 5.0].map(|digit| digit * power);
-    steps.into_iter().find(|step| greatest / step <= MOST_STEPS).unwrap_or(10.0 * power)
 }
 
 /// Formats a value with the decimals that give `greatest` three digits, so that all values of a

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::axes::{self, Orientation};
 use super::theme::Theme;
-use super::{cells, extent, rounded};
+use super::{extent, rounded};
 use crate::figure::{Axis, Figure, Panel, Scale};
+use crate::units::round_step;
 
 /// Range of all panels, (horizontal, vertical).
 pub(super) struct Common {
@@ -39,7 +40,7 @@ impl Common {
             Orientation::Horizontal => (self.least.0, self.most.0),
             Orientation::Vertical => (self.least.1, self.most.1),
         };
-        let step = cells::round_step(most);
+        let step = round_step(most);
         let end = match axis.scale {
             Scale::Linear if step > 0.0 && orientation == Orientation::Vertical => {
                 Some((most / step).ceil() * step)

@@ -268,7 +268,10 @@ fn whiskers(
             "renderItem": render,
             "encode": encode,
             "data": data,
-            "itemStyle": {"color": if is_bars { theme.text } else { theme.color(color) }},
+            "itemStyle": {
+                "color": if is_bars { theme.text } else { theme.color(color) },
+                "borderColor": theme.background,
+            },
             "tooltip": {"show": false},
             "silent": true,
             "clip": false,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_model::{
     CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate, Failure,
     JobStats, LatencyKind, Measurement, RateSamples, SampledRates, SplitLatency, Spread,
-    StatedLatencies,
+    StatedLatencies, errno_text,
 };
 use serde::de::{DeserializeSeed, Deserializer};
 use serde_json::Value;
@@ -149,7 +149,7 @@ impl DocumentHead {
             counted_ns: counted_ns.unwrap_or(0),
             threads: if threads > 1.0 { threads as u32 } else { 0 },
             cpu: cpu.unwrap_or_default(),
-            ..account(job, &total)
+            ..account(job, &total, asked.get("ioengine").map(String::as_str))
         };
         let end = match &account.failure {
             Some(failure) => EndReason::Failed(Failure::of(account.error, failure)),
@@ -357,7 +357,7 @@ fn cpu(job: &Value, threads: f64) -> Option<CpuUse> {
     })
 }
 
-fn account(job: &Value, total: &[DirectionResult]) -> JobStats {
+fn account(job: &Value, total: &[DirectionResult], engine: Option<&str>) -> JobStats {
     let errno = integer(job, "error").and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0);
     let count = |name: &str| integer(job, name).unwrap_or(0).min(MOST);
     let failed = integer(job, "total_err").unwrap_or(0);
@@ -375,7 +375,7 @@ fn account(job: &Value, total: &[DirectionResult]) -> JobStats {
     let ios = total.iter().filter_map(|one| one.ios).fold(0, u64::saturating_add);
     JobStats {
         error: errno,
-        failure: (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string()),
+        failure: (errno != 0).then(|| errno_text(errno, engine)),
         errors: errors.into_iter().collect(),
         switches: count("ctx"),
         major_faults: count("majf"),

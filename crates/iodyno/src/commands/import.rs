@@ -245,7 +245,7 @@ fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
 
 /// Text of a run: its heading and a line for each result; for iodyno's own runs also the verdict.
 fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
-    let mut out = run_heading(&record.run, style);
+    let mut out = run_heading(record, style);
     out.push_str(&count_text(record));
     out.push('\n');
     if !record.measurements.is_empty() {

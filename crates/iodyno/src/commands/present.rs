@@ -238,7 +238,7 @@ impl<'a> Presentation<'a> {
         // Runs without a host (fio's output) show only their jobs.
         if record.host().is_none() {
             let jobs = jobs_text(record, assessment, style);
-            return Ok(format!("{}\n{jobs}", run_heading(&record.run, style)));
+            return Ok(format!("{}\n{jobs}", run_heading(record, style)));
         }
         let whole = match self.outlook.as_ref().is_some_and(|of| !of.headroom.is_empty()) {
             true => run_text_in_rows(record, assessment, self.status, style),

@@ -8,7 +8,7 @@ use iodyno_model::{
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::measured::written;
-use crate::outstanding::{allowed, job_depth, outstanding, waits_for_each};
+use crate::outstanding::{allowed, job_depth, outstanding};
 use crate::place::{device_count, device_of, devices, narrowest_link, own_link, target_devices};
 
 /// Confidence level of a ratio's interval: several changes are tested, some more than once.
@@ -218,7 +218,7 @@ impl<'a> Case<'a> {
 
     /// Returns true if its engine is synchronous, so that only more jobs increase the depth.
     pub(crate) fn waits_for_each(&self) -> bool {
-        waits_for_each(self.of_run()) == Some(true)
+        self.of_run().workload.waits_for_each() == Some(true)
     }
 
     /// Returns true if deeper queues would be absurd: they would hold more memory, or take longer,

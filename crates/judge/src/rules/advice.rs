@@ -79,6 +79,15 @@ fn interrupts(host: &Host, all: &[&Measurement]) -> Vec<String> {
     functions.filter_map(begin).collect()
 }
 
+/// The command that shows what the kernel logged, and those for the drives' error logs; none of this
+/// machine's if nothing is known of the machine that measured.
+pub(super) fn kernel_log(context: &RuleContext<'_>, of: &Measurement, command: &str) -> String {
+    match context.host() {
+        None => "See the kernel log of the machine that measured it".into(),
+        Some(_) => format!("{command}{}", drive_logs(context, of, "error-log")),
+    }
+}
+
 /// Commands that show the error logs of a measurement's drives; empty if none is known.
 pub(super) fn drive_logs(context: &RuleContext<'_>, of: &Measurement, log: &str) -> String {
     let named = |host| controllers(host, &[of]);

@@ -1,10 +1,9 @@
 //! Qualifies depths that the I/O engine cannot keep.
 
-use iodyno_model::Measurement;
+use iodyno_model::{EngineKind, Measurement};
 
 use super::Rule;
 use super::qualifies::{AffectedBy, QualifyingRule};
-use crate::outstanding::{EngineKind, waits_for_each};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
@@ -21,7 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies_jobs(QualifyingRule {
 pub(super) fn affected_by(_: &RuleContext<'_>, of: &Measurement) -> AffectedBy {
     let workload = &of.workload;
     let Some(depth) = workload.iodepth else { return Err("its iodepth is not known".into()) };
-    if depth < 2 || waits_for_each(of) == Some(false) {
+    if depth < 2 || of.workload.waits_for_each() == Some(false) {
         return Ok(None);
     }
     match (workload.ioengine.as_deref(), workload.direct) {

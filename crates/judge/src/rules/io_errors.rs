@@ -1,6 +1,6 @@
 //! Finds I/Os that failed.
 
-use iodyno_model::{Caveat, Direction, Evidence, Measurement, Severity};
+use iodyno_model::{Caveat, Direction, Evidence, Measurement, Severity, errno_text};
 
 use super::{Checks, Reservation, Rule, Tally, advice, disk_is_full, finding};
 use crate::rule_context::RuleContext;
@@ -33,7 +33,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         evidence.extend(failed.map(|one| Evidence::new("said", one.to_string())));
         let account = of.account.iter().flat_map(|account| &account.errors);
         evidence.extend(account.map(|error| {
-            let what = std::io::Error::from_raw_os_error(error.errno);
+            let what = errno_text(error.errno, of.workload.ioengine.as_deref());
             let offsets: Vec<String> = error.offsets.iter().map(u64::to_string).collect();
             let (count, offsets) = (error.count, offsets.join(", "));
             let which = match error.direction {
@@ -52,9 +52,12 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
             (
                 "Unreadable blocks are lost data, and are not part of the rate.",
                 format!(
-                    "See which blocks: sudo dmesg | grep -i 'error, dev'{}. Restore the data, and \
-                     replace the drive if they grow",
-                    advice::drive_logs(context, of, "error-log")
+                    "{}. Restore the data, and replace the drive if they grow",
+                    advice::kernel_log(
+                        context,
+                        of,
+                        "See which blocks: sudo dmesg | grep -i 'error, dev'"
+                    )
                 ),
             )
         };

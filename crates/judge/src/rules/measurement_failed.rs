@@ -32,10 +32,7 @@ fn check(context: &RuleContext<'_>, tally: &mut Tally) {
         } else {
             (
                 "A device that fails during a measurement is unreliable.",
-                format!(
-                    "See what the kernel says: sudo dmesg | tail{}",
-                    advice::drive_logs(context, of, "error-log")
-                ),
+                advice::kernel_log(context, of, "See what the kernel says: sudo dmesg | tail"),
             )
         };
         let evidence = vec![Evidence::new("failure", how.text.clone())];
@@ -75,6 +72,17 @@ mod tests {
         };
         assert_eq!(failed(Some(2)), ["nvme2n1", "nvme2"]);
         assert_eq!(failed(None).len(), 6);
+    }
+
+    #[test]
+    fn nobody_looks_into_this_kernels_log_for_what_failed_elsewhere() {
+        let failed = Bench::new(1).measured().measurement(0, |m| {
+            m.end = EndReason::Failed("EIO".into());
+        });
+        let mut record = failed.record();
+        assert!(check_rule(&RULE, &record).only(Severity::Fail).next.contains("dmesg"));
+        record.snapshots.clear();
+        assert!(!check_rule(&RULE, &record).only(Severity::Fail).next.contains("dmesg"));
     }
 
     #[test]

@@ -54,7 +54,9 @@ fn row(result: &DirectionResult, kind: LatencyKind) -> Option<Vec<Cell>> {
 pub(super) fn percentile(result: &DirectionResult, kind: LatencyKind, percent: f64) -> Cell {
     if result.bins(kind).is_some() {
         let known = percentiles_of_kind(result, kind, &[percent]);
-        return Cell::text(known.first().map(percentile_value).unwrap_or_default());
+        let Some(known) = known.first() else { return Cell::text("") };
+        let hint = if known.is_open { "± ?: too few slow I/Os for an interval." } else { "" };
+        return Cell { hint, ..Cell::text(percentile_value(known)) };
     }
     duration(result.percentile_of(kind, percent))
 }

@@ -7,7 +7,7 @@ use iodyno_figure::{
 };
 use iodyno_judge::limiter::is_explain_run;
 use iodyno_model::{
-    Assessment, JudgedMeasurement, Metric, RunRecord, Validity, Verdict, add_missing,
+    Assessment, JudgedMeasurement, Metric, RunRecord, Severity, Validity, Verdict, add_missing,
 };
 
 use super::data::FigureView;
@@ -20,7 +20,7 @@ use crate::text::findings::severity_label;
 use crate::text::glance_table::{expectation, glance};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
-use crate::text::rows::clause as clause_of_rows;
+use crate::text::rows::{caveats, clause as clause_of_rows};
 use crate::text::screen::{clause, warnings};
 use crate::text::words::clean;
 use crate::text::{fit, headroom, rounds, verdict_words};
@@ -69,14 +69,25 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     Some((mark, clauses.join(", ")))
 }
 
-/// Returns failures and warnings, one for each cause.
+/// Returns failures and warnings, one for each cause, and why jobs and points are not valid.
 pub(super) fn attention(record: &RunRecord, assessment: &Assessment) -> Vec<AttentionView> {
     let view = |one: crate::text::attention::Entry<'_>| AttentionView {
         mark: Cell::mark(severity_label(one.severity), Ink::of_severity(one.severity)),
         what: clean(&one.what),
         next: clean(one.next),
     };
-    entries(record, assessment).into_iter().map(view).collect()
+    let mut all: Vec<_> = entries(record, assessment).into_iter().map(view).collect();
+    // The tables of drives and bounds show validity with their verdicts.
+    let kind = record.run.kind;
+    if !kind.is_of_drives() && !is_explain_run(record) && record.run.profile().is_none() {
+        let invalid = caveats(record, assessment, |of| of.validity == Validity::Invalid);
+        all.extend(invalid.into_iter().map(|(_, what)| AttentionView {
+            mark: Cell::mark(severity_label(Severity::Warn), Ink::Doubt),
+            what,
+            next: String::new(),
+        }));
+    }
+    all
 }
 
 /// Builds a row for each drive of a check, or for each bound of an application.

@@ -52,10 +52,15 @@ pub fn live_data(of: LiveView) -> Value {
     let run = &done.run;
     let now = RunRecord { run: run.clone(), snapshots: Vec::new(), measurements: of.now };
     let names: Vec<String> = now.measurements.iter().map(Measurement::title).collect();
-    let label = names.first().map_or("", String::as_str);
+    // Several jobs are told apart by their names, as in the table.
+    let (label, series) = match names.as_slice() {
+        [only] => (only.as_str(), None),
+        _ => ("", Some("name".to_owned())),
+    };
+    let request = |kind| Request { series: series.clone(), ..Request::new(kind) };
     let mut figures: Vec<_> = [Kind::Time, Kind::Latency]
         .into_iter()
-        .filter_map(|kind| figure(&Request::new(kind), &[Source::new(label, &now)]).ok())
+        .filter_map(|kind| figure(&request(kind), &[Source::new(label, &now)]).ok())
         .collect();
     figures.extend(figures_of_run(&done, None, &[], 0).into_iter().map(|(figure, _)| figure));
     let figures: Vec<Value> = figures

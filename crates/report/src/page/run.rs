@@ -311,7 +311,7 @@ fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
     let by = if matches!(run.origin, Origin::Imported(_)) { "read by" } else { "written by" };
     let known = [
         ("host", host.unwrap_or_default()),
-        ("started", format!("{} UTC", started(run))),
+        (if record.is_undated() { "read on" } else { "started" }, format!("{} UTC", started(run))),
         ("took", took(run)),
         ("command", run.command.clone()),
         ("targets", run.targets.join(", ")),

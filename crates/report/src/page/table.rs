@@ -42,6 +42,11 @@ impl Table {
         Self { columns: columns.collect(), rows: rows.into_iter().map(row).collect() }
     }
 
+    /// True if the cell of this column names its row.
+    pub(super) fn is_name(&self, column: usize, cell: &Cell) -> bool {
+        column == 0 && !self.columns[0].1 && !["", "-"].contains(&cell.text.as_str())
+    }
+
     /// Returns the tooltips of its cells, each once, because paper has no tooltips.
     pub(super) fn hints(&self) -> Vec<&'static str> {
         let mut hints: Vec<&str> = Vec::new();

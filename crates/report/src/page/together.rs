@@ -97,7 +97,10 @@ fn runs_table(runs: &[PageRun<'_>], titles: &[String]) -> Table {
                 false => Cell::text(titles[n].clone()),
             },
             Cell::text(host.map(|name| clean(&name)).unwrap_or_default()),
-            Cell { class: "whole", ..Cell::text(started(&record.run)) },
+            match record.is_undated() {
+                true => Cell::text(""),
+                false => Cell { class: "whole", ..Cell::text(started(&record.run)) },
+            },
             Cell::text(origin(&record.run).unwrap_or_else(|| "measured".into())),
             Cell::text(drives.unwrap_or_default()),
             Cell::text(record.measurements.len().to_string()),

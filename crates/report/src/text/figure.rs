@@ -79,7 +79,7 @@ pub(super) fn percentile(percentile: &Percentile) -> String {
     format!("p{} {}", percentile.percent, percentile_value(percentile))
 }
 
-/// Value of the percentile: `95.2 us (94.9–95.6)`; `~95.2 us` if slow I/Os were too few for an
+/// Value of the percentile: `95.2 us (94.9–95.6)`; `95.2 us ± ?` if slow I/Os were too few for an
 /// interval.
 pub(crate) fn percentile_value(percentile: &Percentile) -> String {
     let value = percentile.value_ns as f64;
@@ -88,7 +88,7 @@ pub(crate) fn percentile_value(percentile: &Percentile) -> String {
     let digits = |ns: f64| rounded(ns / unit.divisor, decimals);
     let shown = digits(value);
     if percentile.is_open {
-        return format!("~{shown} {}", unit.unit);
+        return format!("{shown} {} ± ?", unit.unit);
     }
     let bounds = percentile.bounds_ns.filter(|_| percentile.is_spread());
     let range = bounds.map(|(low, high)| (digits(low as f64), digits(high as f64)));
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(percentile(&at(130_900, 131_100)), "p99.9 131 us");
         assert_eq!(percentile(&at(90_000, 900_000)), "p99.9 131 us (90–900)");
         let open = Percentile { bounds_ns: None, is_open: true, ..at(0, 0) };
-        assert_eq!(percentile(&open), "p99.9 ~131 us");
+        assert_eq!(percentile(&open), "p99.9 131 us ± ?");
     }
 
     #[test]

@@ -131,7 +131,7 @@ pub fn run_text_in_rows(
 ) -> Result<String, ColumnError> {
     let order: Vec<usize> = (0..record.measurements.len()).collect();
     let table = results::table_with(record, Some(assessment), &order, &[], style);
-    let caveats = rows::caveats(record, assessment, |_| true, style);
+    let caveats = rows::caveats_text(record, assessment, |_| true, style);
     full_text(record, assessment, exit_status, [table, caveats], style)
 }
 

@@ -1,8 +1,8 @@
 //! Summary of jobs and points: one line overall, a grid or a row each, and their caveats.
 
 use iodyno_model::{
-    Assessment, Caveat, EndReason, Measurement, Metric, Predictions, RunKind, RunRecord, RunState,
-    Severity, Validity, Verdict, distinct,
+    Assessment, Caveat, EndReason, Measurement, Metric, Predictions, Reason, RunKind, RunRecord,
+    RunState, Severity, Validity, Verdict, distinct,
 };
 
 use super::Style;
@@ -42,7 +42,10 @@ pub(crate) fn clause(
         let is_point = planned.is_empty() || (of.end != EndReason::Interrupted && is_planned());
         is_point && !record.is_repeated(*n)
     };
-    let count = counted(all.iter().enumerate().filter(is_counted).count(), noun);
+    let shown: Vec<usize> = all.iter().enumerate().filter(is_counted).map(|(n, _)| n).collect();
+    let is_not_valid = |n: &&usize| all[**n].failure().is_none() && is_invalid(assessment, **n);
+    let invalid = shown.iter().filter(is_not_valid).count();
+    let count = counted(shown.len(), noun);
     let targets = distinct(all.iter().flat_map(|of| &of.targets).cloned());
     let run = &record.run;
     let has_begun = !all.is_empty() || run.state == RunState::Done || run.command.is_empty();
@@ -62,6 +65,11 @@ pub(crate) fn clause(
             RunState::Running | RunState::Failed => format!("{targets} not prepared"),
         };
     }
+    match invalid {
+        0 => {}
+        all if all == shown.len() => text.push_str(", not valid"),
+        some => text.push_str(&format!(", {some} not valid")),
+    }
     if !planned.is_empty() && failed == 0 {
         let bests = [Metric::Iops, Metric::Bandwidth];
         let bests = bests.into_iter().filter_map(|metric| best(record, assessment, metric));
@@ -78,6 +86,7 @@ pub(crate) fn clause(
         (_, RunState::Interrupted) => ("STOPPED", Ink::Doubt),
         (_, RunState::Running) if run.is_alive => ("RUNNING", Ink::Open),
         (_, RunState::Running) => ("UNFINISHED", Ink::Doubt),
+        (Verdict::Unjudged | Verdict::Pass, _) if invalid > 0 => ("WARN", Ink::Doubt),
         // No findings, and nothing was compared.
         (Verdict::Unjudged | Verdict::Pass, _) if !is_judged(assessment) => ("DONE", Ink::Good),
         (verdict, _) => (verdict.label(), Ink::of_verdict(verdict)),
@@ -145,15 +154,33 @@ pub(super) fn commands(record: &RunRecord, style: &Style) -> String {
     record.measurements.iter().flat_map(of_one).take(SHOWN).collect()
 }
 
-/// Caveats of the rows, each once with the names of which it is true; of those of the same rule that
-/// say otherwise, such as other figures, only the number. Rules with a failure or warning are left
-/// out.
-pub(super) fn caveats(
+/// The first caveats of the rows; see [`caveats`].
+pub(super) fn caveats_text(
     record: &RunRecord,
     assessment: &Assessment,
-    is_wanted: impl Fn(&str) -> bool,
+    is_wanted: impl Fn(&Reason) -> bool,
     style: &Style,
 ) -> String {
+    let all = caveats(record, assessment, is_wanted);
+    let line = |(validity, text): &(Validity, String)| match validity {
+        Validity::Invalid => whole("WARN", Ink::Doubt, text, style),
+        _ => whole("NOTE", Ink::Dim, text, style),
+    };
+    let mut out: String = all.iter().take(SHOWN).map(line).collect();
+    if let Some(more) = all.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        out.push_str(&whole("", Ink::Dim, &format!("and {more} more (-v)"), style));
+    }
+    out
+}
+
+/// Caveats of the rows, worst first, each once with the names of which it is true; of those of the
+/// same rule that say otherwise, such as other figures, only the number. Rules with a failure or
+/// warning are left out.
+pub(crate) fn caveats(
+    record: &RunRecord,
+    assessment: &Assessment,
+    is_wanted: impl Fn(&Reason) -> bool,
+) -> Vec<(Validity, String)> {
     let is_found = |rule: &str| {
         let mut all = assessment.findings.iter();
         all.any(|one| one.rule == rule && one.severity >= Severity::Warn)
@@ -161,10 +188,8 @@ pub(super) fn caveats(
     let mut found: Vec<(&str, Validity, &str, Vec<String>, usize)> = Vec::new();
     for judged in &assessment.measurements {
         let Some(of) = record.measurements.get(judged.measurement) else { continue };
-        for reason in judged
-            .reasons
-            .iter()
-            .filter(|reason| is_wanted(&reason.rule) && !is_found(&reason.rule))
+        for reason in
+            judged.reasons.iter().filter(|reason| is_wanted(reason) && !is_found(&reason.rule))
         {
             let known = found
                 .iter_mut()
@@ -180,28 +205,19 @@ pub(super) fn caveats(
         }
     }
     found.sort_by_key(|(_, validity, ..)| std::cmp::Reverse(*validity));
-    let mut out = String::new();
-    for (rule, validity, why, names, others) in found.iter().take(SHOWN) {
-        let (label, ink) = match validity {
-            Validity::Invalid => ("WARN", Ink::Doubt),
-            _ => ("NOTE", Ink::Dim),
-        };
+    let line = |(rule, validity, why, names, others): (&str, _, &str, Vec<String>, _)| {
         let names = match names.len() {
             all if all > 1 && all == record.measurements.len() => "all".to_owned(),
-            _ => listed(names),
+            _ => listed(&names),
         };
-        let not_valid = if *validity == Validity::Invalid { "not valid: " } else { "" };
+        let not_valid = if validity == Validity::Invalid { "not valid: " } else { "" };
         let why = clean(why);
         let why = why.trim_end_matches('.');
         let more = match others {
             0 => String::new(),
             others => format!("; {others} more like this"),
         };
-        let text = format!("{names}: {not_valid}{why} [{}]{more}", clean(rule));
-        out.push_str(&whole(label, ink, &text, style));
-    }
-    if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        out.push_str(&whole("", Ink::Dim, &format!("and {more} more (-v)"), style));
-    }
-    out
+        (validity, format!("{names}: {not_valid}{why} [{}]{more}", clean(rule)))
+    };
+    found.into_iter().map(line).collect()
 }

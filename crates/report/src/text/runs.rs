@@ -1,6 +1,6 @@
 //! Table of runs.
 
-use iodyno_model::{Origin, Run, RunState, format_duration_ns};
+use iodyno_model::{Origin, Run, RunRecord, RunState, format_duration_ns};
 
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
@@ -76,14 +76,16 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
 
 /// One line for a run: name, id, start, duration, version of iodyno, command. For `show`, before
 /// [`super::run_text`].
-pub fn run_heading(run: &Run, style: &Style) -> String {
+pub fn run_heading(record: &RunRecord, style: &Style) -> String {
+    let run = &record.run;
     let name = run.selector();
     let lead = format!("Run {}", clean(name));
     let mut items = Vec::new();
     if *name != run.id {
         items.push(clean(&run.id));
     }
-    items.push(format!("{} UTC", started(run)));
+    let read = if record.is_undated() { "read on " } else { "" };
+    items.push(format!("{read}{} UTC", started(run)));
     items.push(took(run));
     items.extend(origin(run));
     items.extend(state(run));

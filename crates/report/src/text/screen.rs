@@ -1,8 +1,8 @@
 //! Summary of a run: one line overall, what needs attention, a table, and commands for details.
 
 use iodyno_model::{
-    Assessment, Predictions, Profile, Rounds, Run, RunRecord, RunState, Scope, Severity, Verdict,
-    format_duration_ns, own_command,
+    Assessment, Predictions, Profile, Reason, Rounds, Run, RunRecord, RunState, Scope, Severity,
+    Validity, Verdict, format_duration_ns, own_command,
 };
 
 use super::attention::{Entry, attention_text, entries};
@@ -12,7 +12,7 @@ use super::grid::grid;
 use super::host::counted;
 use super::ink::Ink;
 use super::point_grids::{INVALID_LEGEND, PlannedPoint};
-use super::rows::{caveats, clause as clause_of_rows, commands, rows};
+use super::rows::{caveats_text, clause as clause_of_rows, commands, rows};
 use super::runs::{shortened, state};
 use super::words::{Hanging, clean, dim, display_width, first_line, listed};
 use super::{Style, drives, headroom, headroom_text, replay, rounds, verdict_words};
@@ -72,7 +72,7 @@ pub fn run_screen(
             };
             let head = headline(record, &entries, label, [Some(clause), skipped], style);
             let others = match glance.uncompared {
-                Some(_) => caveats(record, assessment, |rule| rule == "other-io", style),
+                Some(_) => caveats_text(record, assessment, |of| of.rule == "other-io", style),
                 None => String::new(),
             };
             vec![head, attention, table, lines(follows, style), others]
@@ -92,7 +92,7 @@ pub fn run_screen(
             let head = headline(record, &entries, label, [Some(clause), None], style);
             let notes = attention
                 + &commands(record, style)
-                + &caveats(record, assessment, |_| true, style);
+                + &caveats_text(record, assessment, |_| true, style);
             vec![head, table, lines(follows, style), notes]
         }
         Body::Fit(profile) => {
@@ -111,7 +111,9 @@ pub fn run_screen(
             let (label, clause) = clause_of_rows(record, assessment, &[]);
             let (label, clause) = rounds::clause(record, asked, label, clause);
             let head = headline(record, &entries, label, [Some(clause), None], style);
-            vec![head, rounds::tables(record, asked, style), attention]
+            let is_invalid = |of: &Reason| of.validity == Validity::Invalid;
+            let notes = attention + &caveats_text(record, assessment, is_invalid, style);
+            vec![head, rounds::tables(record, asked, style), notes]
         }
     };
     let mut end = next_commands(record, &entries, run, style);
