@@ -1,8 +1,7 @@
 //! `iodyno sweep` and `iodyno resume`: run and continue studies.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -13,7 +12,7 @@ use iodyno_campaign::{
 use iodyno_files::folder_of;
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState, SkipReason, own_command};
 use iodyno_store::Store;
-use iodyno_target::TargetError;
+use iodyno_target::{TargetError, refuse_given_twice};
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
@@ -370,7 +369,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     if study.targets.is_empty() || study.targets.iter().any(String::is_empty) {
         bail_usage!("no target: name a device or file (--target)");
     }
-    refuse_given_twice(&study.targets)?;
+    refuse_given_twice(study.targets.iter().map(|name| (name.as_str(), Path::new(name))))?;
     if let Some(duration_ns) = arguments.duration {
         study.check()?;
         study.repeat_for(duration_ns).map_err(|Refusal(what)| Usage(what))?;
@@ -378,26 +377,6 @@ fn study(arguments: &Sweep) -> Result<Study> {
     // The combination of options and plan is checked, too.
     study.check()?;
     Ok(study)
-}
-
-/// Refuses two names of one file or device: it would count as two.
-fn refuse_given_twice(targets: &[String]) -> Result<(), TargetError> {
-    // A file that is still to be made has no identity.
-    let same = |target: &String| match std::fs::metadata(target) {
-        Ok(of) if of.file_type().is_block_device() => ((0, of.rdev()), None),
-        Ok(of) => ((of.dev(), of.ino()), None),
-        Err(_) => ((0, 0), std::path::absolute(target).ok()),
-    };
-    let mut known = BTreeMap::new();
-    for target in targets {
-        if let Some(first) = known.insert(same(target), target) {
-            let (first, second) = (first.clone(), target.clone());
-            let name = std::fs::canonicalize(target).unwrap_or_else(|_| target.into());
-            let name = name.display().to_string();
-            return Err(TargetError::GivenTwice { first, second, name });
-        }
-    }
-    Ok(())
 }
 
 /// Path of a device named as in `check` (`nvme0n1`), unless a file of that name is here.
