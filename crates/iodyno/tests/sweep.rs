@@ -82,7 +82,8 @@ fn presets_are_listed_and_shown_without_a_byte_read() {
         assert!(text(&output.stdout).contains(" points"), "{}", text(&output.stdout));
     }
     assert!(!world.path("data").exists());
-    let output = world.run(&["sweep", "depth-grid", "--target", "data", "--dry-run"]);
+    let output =
+        world.run(&["sweep", "depth-grid", "--target", "data", "--set", "size=4m", "--dry-run"]);
     let shown = text(&output.stdout);
     assert!(shown.contains("depth-grid: 196 points, each until"), "{shown}");
     assert!(shown.contains(": measures for at most 3 h 16 min"), "{shown}");
@@ -227,7 +228,10 @@ fn a_run_that_was_permitted_to_write_is_not_done_without() {
     let output = world.run(&["resume"]);
     status(&output, 3);
     let told = text(&output.stderr);
-    assert!(told.contains(&format!("{} of 6 points are left", 6 - before)), "{told}");
+    assert!(
+        told.contains(&format!("{} of 6 points are left", 6 - before)),
+        "{told}"
+    );
     assert!(told.contains("3 that write are skipped"), "{told}");
     let shown = text(&output.stdout);
     assert!(shown.starts_with("STOPPED  3 points"), "{shown}");
@@ -407,7 +411,7 @@ fn a_plan_says_who_makes_the_load_and_a_run_goes_on_with_it() {
         &world,
         "fio.toml",
         "format = \"iodyno.plan/1\"\nname = \"x\"\ntargets = [\"data\"]\ngenerator = \"fio\"\n\
-         [stop]\nmin_time = \"1s\"\nmax_time = \"2s\"\n[grid]\niodepth = [1, 2]\n",
+         [stop]\nmin_time = \"1s\"\nmax_time = \"2s\"\n[job]\nsize = \"1m\"\n[grid]\niodepth = [1, 2]\n",
     );
     let said = |more: &[&str]| {
         let output = world.run(&[&["sweep", "fio.toml", "--dry-run"], more].concat());

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, WriteCacheState,
-    cost, differences, refuse_resized, writes_since_stop,
+    Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, Work,
+    WriteCacheState, cost, differences, foresee, refuse_resized, writes_since_stop,
 };
 use iodyno_files::folder_of;
+use iodyno_host::Depth;
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState, SkipReason, own_command};
 use iodyno_store::Store;
 use iodyno_target::{TargetError, refuse_given_twice};
@@ -18,7 +19,7 @@ use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCach
 use crate::commands::setup::Setup;
 use crate::commands::study::{
     StudyRun, generator, indispensable, measure, not_permitted, outline, permitted_points, print,
-    refuse_partial, refuse_unnamed, resumption, skipped_note, study_targets,
+    refuse_partial, resumption, skipped_note, study_targets,
 };
 use crate::context::{Context, Usage, bail_usage, read};
 use crate::{bench_fio, terminal};
@@ -63,22 +64,24 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         bail_usage!("a captured machine cannot be measured");
     }
     let outline = outline(&study, &points, left_out.len())?;
-    if arguments.dry_run && !run_options.load_options.permissions.allow_write.is_empty() {
-        refuse_unnamed(&points, run_options)?;
-    }
     if arguments.dry_run
         && let Some(folder) = missing_folder(&points)
     {
         bail_usage!("no directory {}", folder.display());
     }
+    if arguments.dry_run && !context.is_captured() {
+        let host = iodyno_host::snapshot(context.source()?.as_ref(), Depth::Quick);
+        study_targets(&study, &host)?;
+        let work = Work::of_study(&study, &points, &points)?;
+        foresee(&host, &work, &run_options.permission())?;
+    }
     context.claims(&run_options.load_options.sheets)?;
-    // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
         terminal::print(&(outline + &point_list(&points)))?;
         return Ok(0);
     }
     let mut setup = Setup::of(context, &run_options.load_options)?;
-    let targets = study_targets(&study, &setup)?;
+    let targets = study_targets(&study, &setup.host)?;
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
     if study.preparation.is_some() {
@@ -190,7 +193,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let refused = |Refusal(what)| Usage(format!("{what}: this would be a different study"));
     refuse_resized(&record, &all).map_err(refused)?;
     let mut told = differences(&record, &setup.host).map_err(refused)?;
-    let targets = study_targets(&study, &setup)?;
+    let targets = study_targets(&study, &setup.host)?;
     let preparing = match &study.preparation {
         Some(how) => how.left(&record, &targets)?,
         None => None,
