@@ -229,7 +229,7 @@ fn a_run_that_was_permitted_to_write_is_not_done_without() {
     status(&output, 3);
     let told = text(&output.stderr);
     assert!(
-        told.contains(&format!("{} of 6 points are left", 6 - before)),
+        told.contains(&format!("{} of 6 points of the stored plan are left", 6 - before)),
         "{told}"
     );
     assert!(told.contains("3 that write are skipped"), "{told}");
@@ -279,7 +279,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
         // It may have been writing when killed, which leaves the file in any state.
         let output = world.run(&["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
-        let left = format!("{} of 6 points are left", 6 - before.len());
+        let left = format!("{} of 6 points of the stored plan are left", 6 - before.len());
         assert!(text(&output.stderr).contains(&left), "{}", text(&output.stderr));
         let all = measured(&world, &name);
         assert_eq!(all[..before.len()], before, "what was measured stays");
@@ -300,6 +300,8 @@ fn a_file_of_another_size_is_another_study() {
     kill_at(&world, &[&sweep[..], &["--grid", "iodepth=1,2,3", "--name", "s"]].concat(), 1, "IOPS");
     std::fs::write(&file, vec![7_u8; 2 << 20]).unwrap();
     world.refused(&["resume", "s"], &["had 1 MiB when it was measured, and has 2 MiB"]);
+    std::fs::remove_file(&file).unwrap();
+    world.refused(&["resume", "s"], &["had 1 MiB when it was measured, and is gone"]);
     std::fs::write(&file, vec![7_u8; 1 << 20]).unwrap();
     let output = world.run(&["resume", "s"]);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));

@@ -217,7 +217,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         };
         let left = left.len() + left_out.len();
         terminal::note(&format!(
-            "{name}: {left} of {count} points are left{preparation}{predicted}"
+            "{name}: {left} of {count} points of the stored plan are left{preparation}{predicted}"
         ));
         if !left_out.is_empty() {
             terminal::note(&format!("{name}: {}", skipped_note(left_out.len())));
