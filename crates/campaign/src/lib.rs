@@ -49,6 +49,7 @@ pub use profiles::{FIT_FILES, profile, profile_names, profile_schema, profile_sc
 pub use resume::{Left, differences, refuse_resized, writes_since_stop};
 pub use run::carry_out;
 pub use schedule::{Adapting, ScriptJobs};
+pub use targets::foresee;
 pub use tools::{Options, Resumed, Tools, now_ns};
 pub use undo::clean_up;
 pub use undone::{Outcome, Undone};

@@ -1,6 +1,7 @@
 //! Resumes a run: finds the points that are left, and checks that the drives are unchanged.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Direction, DiskStats, Drive, EndReason, Fact, Host, Measurement,
@@ -175,7 +176,7 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusa
     Ok(messages)
 }
 
-/// Refuses files that are larger or smaller than when `points` without a size of their own were
+/// Refuses files that are gone, larger or smaller since `points` without a size of their own were
 /// measured on them: of another file of the same size nothing is known.
 ///
 /// # Errors
@@ -190,12 +191,18 @@ pub fn refuse_resized(record: &RunRecord, points: &[Point]) -> Result<(), Refusa
             let is_it = point.title == of.name && !point.own_file && !is_sized(point);
             is_it && are_same_targets(&of.targets, &point.targets, false)
         };
-        let Some(file) = std::fs::metadata(target).ok().filter(std::fs::Metadata::is_file) else {
-            continue;
+        let now = match std::fs::metadata(target) {
+            Ok(file) if file.is_file() && file.len() != size => {
+                format!("has {}", Bytes(file.len()).binary())
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound && target.starts_with('/') => {
+                "is gone".into()
+            }
+            _ => continue,
         };
-        if file.len() != size && points.iter().any(|point| is_whole(&point)) {
-            let [then, now] = [size, file.len()].map(|bytes| Bytes(bytes).binary());
-            return Err(format!("{target} had {then} when it was measured, and has {now}").into());
+        if points.iter().any(|point| is_whole(&point)) {
+            let then = Bytes(size).binary();
+            return Err(format!("{target} had {then} when it was measured, and {now}").into());
         }
     }
     Ok(())

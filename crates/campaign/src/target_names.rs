@@ -5,7 +5,8 @@ use std::path::Path;
 /// True if a measurement on `target` (a device's name or a path) belongs to the target `typed`: the
 /// same name, a name below /dev, or a file of its own in a directory.
 pub(crate) fn is_same_target(target: &str, typed: &str, own_file: bool) -> bool {
-    let resolved = std::fs::canonicalize(typed).ok();
+    // A file that is gone has its path still.
+    let resolved = std::fs::canonicalize(typed).or_else(|_| std::path::absolute(typed)).ok();
     let resolved = resolved.as_deref().and_then(|path| path.to_str()).unwrap_or(typed);
     [typed, resolved].iter().any(|name| {
         target == *name

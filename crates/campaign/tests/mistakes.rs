@@ -140,6 +140,37 @@ fn every_mistake_has_its_place() {
             "4, column 11: `runtime`: points last until they are known: use max_time of [stop], or until = \"done\"",
         ),
         (
+            of("[grid]\nio_limit = [\"1m\", \"2m\"]"),
+            "4, column 12: `io_size`: points last until they are known: use max_time of [stop], or until = \"done\"",
+        ),
+        (
+            of("[job]\nloops = 3\n[[step]]\nname = \"a\""),
+            "4, column 9: `loops`: points last until they are known: use max_time of [stop], or until = \"done\"",
+        ),
+        (
+            of("[job]\nsteadystate = \"iops:4%\""),
+            "4, column 15: `steadystate`: points last until they are known: use max_time of [stop], or until = \"done\"",
+        ),
+        (
+            of("[job]\ntime_based = 0"),
+            "4, column 14: `time_based`: points last until they are known: use max_time of [stop], or until = \"done\"",
+        ),
+        (
+            of("[grid]\nrw = [\"randrw\", \"randread\"]\nrwmixread = [0, 100]"),
+            "5, column 13: `rwmixread`: `rw=randread` has no mix to vary: a step of its own can have it",
+        ),
+        (
+            of(
+                "[[step]]\nname = \"a\"\noutstanding = { from = 3, to = 6, until_growth_below_percent = 2 }\njob = { iodepth = 3 }",
+            ),
+            "6, column 19: step `a`: `iodepth`: `outstanding` searches for it",
+        ),
+        (
+            of("[[step]]\nname = \"a\"\non = [\"each\"]\njob = { numjobs = 2 }"),
+            "6, column 19: step `a`: `numjobs`: a step with `on` or `outstanding` is one job on each target: use iodepth",
+        ),
+        (of("[job]\nexec_prerun = \"true\""), "4, column 15: `exec_prerun`: plans run no commands"),
+        (
             of("[stop]\nmax_time = \"1s\"\n[job]\nramp_time = 1"),
             "6, column 13: `ramp_time`: expected less than max_time of [stop], which includes it",
         ),

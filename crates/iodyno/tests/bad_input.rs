@@ -105,6 +105,16 @@ fn endless_job_files_and_plans_are_refused() {
 }
 
 #[test]
+fn a_dry_run_refuses_a_file_that_is_too_short() {
+    let world = World::new();
+    world.sparse("data", 1 << 20);
+    let sweep = ["sweep", "--dry-run", "--target", "data", "--set", "rw=read", "--set"];
+    status(&world.run(&[&sweep[..], &["size=1m"]].concat()), 0);
+    let longer = [&sweep[..], &["size=2m"]].concat();
+    world.refused(&longer, &["holds 1 MiB, and a job reads 2 MiB"]);
+}
+
+#[test]
 fn a_grid_with_too_many_points_is_refused() {
     let world = World::new();
     let sweep = ["sweep", "--target", "data", "--set", "rw=randread", "--dry-run"];

@@ -89,10 +89,15 @@ fn names_are_the_users_or_get_a_number() {
 fn pipes_are_read() {
     let world = World::new();
     let report = std::fs::read(fio(&world, "x.json")).unwrap();
-    for (path, name) in [("-", "dash"), ("/dev/stdin", "pipe")] {
+    for (words, name) in [
+        (&["import", "-", "--name", "dash", "--json"][..], "dash"),
+        (&["import", "/dev/stdin", "--name", "pipe", "--json"], "pipe"),
+        (&["show", "-", "--json"], "standard input"),
+        (&["runs", "export", "-"], "standard input"),
+    ] {
         let mut child = world
             .command()
-            .args(["import", path, "--name", name, "--json"])
+            .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

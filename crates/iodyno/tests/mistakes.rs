@@ -73,6 +73,13 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("sweep what-is-this --target @", &["iodyno sweep --list"]),
     ("sweep blocksize --target nope/at/all", &["nope/at/all"]),
     ("sweep headroom --target nodir/new --dry-run", &["no directory nodir"]),
+    ("sweep --target none --dry-run", &["`size` is missing", "--set size=1g"]),
+    ("sweep --target @ --set offset=2m --dry-run", &["offset=2097152 does not fit"]),
+    ("sweep --target @ --set cpus_allowed=9999 --dry-run", &["names CPU 9999"]),
+    ("sweep --target @ --set exec_prerun=true --dry-run", &["plans run no commands"]),
+    ("sweep --target /dev/nvme77n1 --dry-run", &["no such device", "iodyno list"]),
+    ("sweep --target @ --grid rw=read,write --allow-write nope --dry-run", &["--allow-write"]),
+    ("sweep --target @ --set rw=read --grid io_size=1m,2m", &["`io_size`", "until = \"done\""]),
     ("sweep --target @ --grid bs=4q", &["4q"]),
     ("sweep --target @ --grid bs", &["OPTION=VALUE"]),
     ("sweep blocksize @", &["name targets with --target "]),
@@ -132,7 +139,9 @@ fn missing_permission_and_busy_targets_are_answered_too() {
     let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     // The user's folder, without a store yet.
     chown(world.path(""), Some(65534), Some(65534)).unwrap();
-    let rows: [(&[&str], &str, &[&str]); 5] = [
+    let dry = format!("sweep --dry-run --target {device} --set rw=write --allow-write nope");
+    let rows: [(&[&str], &str, &[&str]); 6] = [
+        (&[], &dry, &["--allow-write loop"]),
         (&nobody, &format!("explain {device}"), &["no permission", "next: sudo "]),
         (&nobody, &format!("run --name=a --rw=read --filename={device}"), &["next: "]),
         (&nobody, &format!("record {device} --for 1s -o x.iotrace"), &["run as root"]),

@@ -298,6 +298,7 @@ fn the_catalogue_of_keys_is_a_plan() {
     let page = include_str!("../../../docs/reference/plans.md");
     let plan = page.split("```toml\n").nth(1).and_then(|rest| rest.split_once("```"));
     std::fs::write(world.path("mine.toml"), plan.unwrap().0).unwrap();
+    world.sparse("data", 16 << 20);
     let output = world.run(&["sweep", "mine.toml", "--target", "data", "--dry-run"]);
     status(&output, 0);
     assert!(text(&output.stdout).contains("mine: 15 points"), "{}", text(&output.stdout));

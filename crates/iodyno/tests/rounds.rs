@@ -41,6 +41,7 @@ fn expected(rounds: u64) -> Vec<(String, Option<u64>)> {
 #[test]
 fn presets_say_what_they_take_and_what_comes_before() {
     let world = World::new();
+    world.sparse("data", 16 << 20);
     for preset in PRESETS {
         let preset = format!("snia-{preset}");
         let output = world.run(&["sweep", &preset, "--target", "data", "--dry-run"]);

@@ -82,7 +82,8 @@ fn presets_are_listed_and_shown_without_a_byte_read() {
         assert!(text(&output.stdout).contains(" points"), "{}", text(&output.stdout));
     }
     assert!(!world.path("data").exists());
-    let output = world.run(&["sweep", "depth-grid", "--target", "data", "--dry-run"]);
+    let output =
+        world.run(&["sweep", "depth-grid", "--target", "data", "--set", "size=4m", "--dry-run"]);
     let shown = text(&output.stdout);
     assert!(shown.contains("depth-grid: 196 points, each until"), "{shown}");
     assert!(shown.contains(": measures for at most 3 h 16 min"), "{shown}");
@@ -227,7 +228,10 @@ fn a_run_that_was_permitted_to_write_is_not_done_without() {
     let output = world.run(&["resume"]);
     status(&output, 3);
     let told = text(&output.stderr);
-    assert!(told.contains(&format!("{} of 6 points are left", 6 - before)), "{told}");
+    assert!(
+        told.contains(&format!("{} of 6 points of the stored plan are left", 6 - before)),
+        "{told}"
+    );
     assert!(told.contains("3 that write are skipped"), "{told}");
     let shown = text(&output.stdout);
     assert!(shown.starts_with("STOPPED  3 points"), "{shown}");
@@ -275,7 +279,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
         // It may have been writing when killed, which leaves the file in any state.
         let output = world.run(&["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
-        let left = format!("{} of 6 points are left", 6 - before.len());
+        let left = format!("{} of 6 points of the stored plan are left", 6 - before.len());
         assert!(text(&output.stderr).contains(&left), "{}", text(&output.stderr));
         let all = measured(&world, &name);
         assert_eq!(all[..before.len()], before, "what was measured stays");
@@ -296,6 +300,8 @@ fn a_file_of_another_size_is_another_study() {
     kill_at(&world, &[&sweep[..], &["--grid", "iodepth=1,2,3", "--name", "s"]].concat(), 1, "IOPS");
     std::fs::write(&file, vec![7_u8; 2 << 20]).unwrap();
     world.refused(&["resume", "s"], &["had 1 MiB when it was measured, and has 2 MiB"]);
+    std::fs::remove_file(&file).unwrap();
+    world.refused(&["resume", "s"], &["had 1 MiB when it was measured, and is gone"]);
     std::fs::write(&file, vec![7_u8; 1 << 20]).unwrap();
     let output = world.run(&["resume", "s"]);
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
@@ -407,7 +413,7 @@ fn a_plan_says_who_makes_the_load_and_a_run_goes_on_with_it() {
         &world,
         "fio.toml",
         "format = \"iodyno.plan/1\"\nname = \"x\"\ntargets = [\"data\"]\ngenerator = \"fio\"\n\
-         [stop]\nmin_time = \"1s\"\nmax_time = \"2s\"\n[grid]\niodepth = [1, 2]\n",
+         [stop]\nmin_time = \"1s\"\nmax_time = \"2s\"\n[job]\nsize = \"1m\"\n[grid]\niodepth = [1, 2]\n",
     );
     let said = |more: &[&str]| {
         let output = world.run(&[&["sweep", "fio.toml", "--dry-run"], more].concat());

@@ -50,7 +50,6 @@ pub struct JobStats {
     pub complete_levels: [u64; 7],
     /// Latencies of fsync and fdatasync, ns.
     #[serde(rename = "sync_bins", alias = "sync", skip_serializing_if = "Histogram::is_empty")]
-    #[schemars(skip)]
     pub sync: Histogram,
     /// Failed fsyncs and fdatasyncs, which the errors of writing include.
     #[serde(skip_serializing_if = "is_zero")]

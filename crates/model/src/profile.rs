@@ -1,6 +1,7 @@
 //! Application profiles: I/O pattern, decisive quantities with published bounds, and the settings
 //! derived from the results.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -217,6 +218,12 @@ pub enum ProfileError {
     OpenBrace(String),
     /// Placeholder for a key that its setting does not have.
     NoKey(&'static str),
+    /// Text that is empty: of the profile or of a quantity, and its key.
+    Empty(String, &'static str),
+    /// Name of two quantities.
+    Twice(String),
+    /// Date of a bound of this quantity that is no month.
+    Date(String, String),
 }
 
 impl fmt::Display for ProfileError {
@@ -241,6 +248,11 @@ impl fmt::Display for ProfileError {
             ),
             Self::OpenBrace(line) => write!(f, "`{line}`: `{{` without `}}`"),
             Self::NoKey(key) => write!(f, "{{{key}}}: its setting has no `{key}`"),
+            Self::Empty(place, key) => write!(f, "{place}`{key}` is empty"),
+            Self::Twice(name) => write!(f, "quantity `{name}`: expected each name once"),
+            Self::Date(name, date) => {
+                write!(f, "quantity `{name}`: date = `{date}`: expected a month, as in 2026-08")
+            }
             Self::Placeholder(name) => write!(
                 f,
                 "{{{name}}}: expected a figure as in `wal sync p99`, with a factor as in \
@@ -259,6 +271,32 @@ impl Profile {
     /// # Errors
     /// First error of the profile.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let profile = Self::of_run(text)?;
+        if profile.name.is_empty() {
+            return Err(ProfileError::Empty(String::new(), "name"));
+        }
+        let mut names = BTreeSet::new();
+        for (n, ProfileQuantity { name, bounds, .. }) in (1..).zip(&profile.quantities) {
+            if name.is_empty() {
+                return Err(ProfileError::Empty(format!("quantity {n}: "), "name"));
+            }
+            if !names.insert(name) {
+                return Err(ProfileError::Twice(name.clone()));
+            }
+            for Bound { source, date, .. } in bounds {
+                if source.is_empty() {
+                    return Err(ProfileError::Empty(format!("quantity `{name}`: "), "source"));
+                }
+                if !is_month(date) {
+                    return Err(ProfileError::Date(name.clone(), date.clone()));
+                }
+            }
+        }
+        Ok(profile)
+    }
+
+    /// The profile of a run, whose names and dates an earlier iodyno may have taken.
+    pub(crate) fn of_run(text: &str) -> Result<Self, ProfileError> {
         let profile: Self = toml::from_str(text).map_err(ProfileError::Toml)?;
         if profile.format != PROFILE_FORMAT {
             return Err(ProfileError::Format(profile.format));
@@ -363,6 +401,13 @@ impl ProfileSetting {
     }
 }
 
+/// True for a year and a month, as in 2026-08.
+fn is_month(date: &str) -> bool {
+    let is_year = |year: &str| year.len() == 4 && year.bytes().all(|digit| digit.is_ascii_digit());
+    let is_month = |month: &str| (1..=12).any(|n| month == format!("{n:02}"));
+    date.split_once('-').is_some_and(|(year, month)| is_year(year) && is_month(month))
+}
+
 /// Placeholders in settings, besides figures.
 const NAMES: [&str; 10] = [
     "target",
@@ -381,80 +426,4 @@ const NAMES: [&str; 10] = [
 const ROUNDS: RangeInclusive<u32> = 3..=50;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unknown_placeholders_are_refused() {
-        let parse = |jobs: &str, text: &str| {
-            Profile::parse(&format!(
-                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
-                 jobs = \"{jobs}\"\nquantity = []\n[[setting]]\ntext = \"{text}\"\n\
-                 apply = \"x\"\nwhy = \"x\"\n"
-            ))
-        };
-        assert!(parse("[a]", "{target} {a read iops * 0.9}").is_ok());
-        let wrong = |name: &str| Err(ProfileError::Placeholder(name.to_owned()));
-        assert_eq!(parse("[a]", "{nothing}"), wrong("nothing"));
-        assert_eq!(parse("[a]\\nrate_iops={target}", "x"), wrong("target"));
-    }
-
-    #[test]
-    fn placeholders_have_their_closing_brace_and_their_key() {
-        let parse = |jobs: &str, setting: &str| {
-            Profile::parse(&format!(
-                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
-                 jobs = \"[a]{jobs}\"\nquantity = []\n[[setting]]\napply = \"x\"\nwhy = \"x\"\n{setting}\n"
-            ))
-        };
-        let text = |text: &str| parse("", &format!("text = \"{text}\""));
-        let smallest = |of: &str| {
-            parse(
-                "",
-                &format!("text = \"{{smallest}}\"\nsmallest = {{ share = 0.9, of = [{of}] }}"),
-            )
-        };
-        let open = |line: &str| Err(ProfileError::OpenBrace(line.into()));
-        assert_eq!(text("a = 1\\nmax = {a read iops * 0.8"), open("max = {a read iops * 0.8"));
-        assert_eq!(text("{a read iops {a read iops}"), open("{a read iops {a read iops}"));
-        assert_eq!(parse("\\nrate={a read iops", "text = \"x\""), open("rate={a read iops"));
-        assert_eq!(text("{smallest}"), Err(ProfileError::NoKey("smallest")));
-        assert_eq!(text("{exceed}"), Err(ProfileError::NoKey("exceed")));
-        assert!(smallest("[\"1\", \"a read iops\"], [\"2\", \"b read iops\"]").is_ok());
-        for of in
-            ["[\"1\", \"a read iops\"], [\"2\", \"a read bandwidth\"]", "[\"1\", \"a read p99\"]"]
-        {
-            let wrong = smallest(of);
-            assert!(matches!(wrong, Err(ProfileError::Smallest(_))), "{of}: {wrong:?}");
-        }
-    }
-
-    #[test]
-    fn bounds_and_shares_are_numbers_above_0() {
-        let parse = |limit: &str, share: &str| {
-            Profile::parse(&format!(
-                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
-                 jobs = \"[a]\"\n[[quantity]]\nname = \"x\"\nof = \"a read iops\"\n\
-                 [[quantity.bound]]\nlimit = {{ at_least_iops = {limit} }}\nseverity = \"FAIL\"\n\
-                 source = \"x\"\ndate = \"2026-11\"\n[[setting]]\ntext = \"x\"\napply = \"x\"\n\
-                 why = \"x\"\nsmallest = {{ share = {share}, of = [] }}\n"
-            ))
-        };
-        assert!(parse("1.0", "1.0").is_ok());
-        for limit in ["nan", "inf", "-1.0", "0.0"] {
-            let wrong = parse(limit, "0.9");
-            assert!(matches!(wrong, Err(ProfileError::Bound(_))), "{limit}: {wrong:?}");
-        }
-        for share in ["nan", "-1.0", "0.0", "1.1"] {
-            let wrong = parse("1.0", share);
-            assert!(matches!(wrong, Err(ProfileError::Share(_))), "{share}: {wrong:?}");
-        }
-    }
-
-    #[test]
-    fn bounds_match_the_kind_of_figure() {
-        assert!(Limit::AtMostMs(10.0).is_of(FigureKind::Percentile(99.0)));
-        assert!(!Limit::AtMostMs(10.0).is_of(FigureKind::Iops));
-        assert!((Limit::AtMostMs(10.0).value() - 1e7).abs() < f64::EPSILON);
-    }
-}
+mod tests;

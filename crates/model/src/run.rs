@@ -262,7 +262,7 @@ impl Run {
 
     /// Returns the application profile of a fit run.
     pub fn profile(&self) -> Option<Profile> {
-        (self.kind == RunKind::Fit).then(|| Profile::parse(&self.plan).ok())?
+        (self.kind == RunKind::Fit).then(|| Profile::of_run(&self.plan).ok())?
     }
 
     /// Makes a run that starts on this machine, with an unnamed plan.

@@ -105,6 +105,26 @@ impl Target {
         permission.allow_write.iter().any(names)
     }
 
+    /// Verifies that `permission` names it for writing, and nothing else.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn verify_named(&self, host: &Host, permission: &Permission) -> Result<(), TargetError> {
+        let name = self.name().to_owned();
+        let device = host.block(&name).filter(|_| matches!(self, Self::Block(_)));
+        match device {
+            _ if self.is_allowed_by(host, permission) => Ok(()),
+            Some(device) => {
+                let typed = permission.kernel_name(&name);
+                Err(Identity::of(&Live::new(), host, device).refusal(name, typed, Vec::new()))
+            }
+            None => {
+                let word = Some(name.clone());
+                Err(TargetError::NotAllowed { name, word, typed: None, lost: Vec::new() })
+            }
+        }
+    }
+
     /// Lists unused data that writing it would destroy, a line each: signatures of partition
     /// tables, file systems, arrays and volumes on a device and its partitions; a file that iodyno
     /// did not make. What cannot be examined is listed too.
@@ -234,10 +254,7 @@ impl Guard<'_> {
         let names = |word: &str| identity.is_named_by(self.source, word);
         let lost = lost_with_partitions(&now, device, target, &self.permission.own_marks)?;
         let Some(word) = self.permission.allow_write.iter().find(|word| names(word)) else {
-            let is_kernel_name =
-                |word: &&String| word.strip_prefix("/dev/").unwrap_or(word) == name;
-            let typed = self.permission.allow_write.iter().find(is_kernel_name).cloned();
-            return Err(identity.refusal(name.into(), typed, lost));
+            return Err(identity.refusal(name.into(), self.permission.kernel_name(name), lost));
         };
         self.verify_visibility(name, word, usage.blind, names)?;
         let may_lose = |words: &[String]| words.iter().any(|word| names(word));

@@ -92,7 +92,7 @@ pub use lend::lend;
 pub use open_how::{OpenHow, SyncMode};
 pub use permission::{Permission, unmatched_permissions};
 pub use purge::{Purge, PurgeEnd, PurgeEstimate, clear_for_purge, estimate_purge};
-pub use resolve::{every_drive, resolve, resolve_all, resolve_even_in_memory};
+pub use resolve::{every_drive, refuse_given_twice, resolve, resolve_all, resolve_even_in_memory};
 pub use scratch::{ScratchFile, ScratchPlan, remove_exactly, remove_if_ours};
 pub use stamp::{erase_btrfs_copy, has_btrfs_copy, is_stamped, stamp, unstamp};
 pub use target::{BlockTarget, PathTarget, Target};

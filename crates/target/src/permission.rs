@@ -30,6 +30,12 @@ pub struct Permission {
 }
 
 impl Permission {
+    /// A word that is only the kernel's name of the device `name`, which may change.
+    pub(crate) fn kernel_name(&self, name: &str) -> Option<String> {
+        let is_it = |word: &&String| word.strip_prefix("/dev/").unwrap_or(word) == name;
+        self.allow_write.iter().find(is_it).cloned()
+    }
+
     /// Returns all words, each once, for which `names` is true.
     pub(crate) fn naming(&self, names: impl Fn(&str) -> bool) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();

@@ -1,6 +1,8 @@
 //! Resolves names to targets.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use iodyno_files::{open_real, real_path};
@@ -109,18 +111,36 @@ pub fn resolve_all(host: &Host, names: &[String]) -> Result<Vec<Target>, TargetE
     for name in names {
         let targets = resolve(host, name)?;
         refuse_two_meanings(name, &targets)?;
-        for target in targets {
-            if let Some((first, same)) = found.iter().find(|(_, known)| known.is_same(&target)) {
-                return Err(TargetError::GivenTwice {
-                    first: (*first).into(),
-                    second: name.clone(),
-                    name: same.name().into(),
-                });
-            }
-            found.push((name, target));
+        found.extend(targets.into_iter().map(|target| (name.as_str(), target)));
+    }
+    refuse_given_twice(found.iter().map(|(name, target)| (*name, target.path())))?;
+    Ok(found.into_iter().map(|(_, target)| target).collect())
+}
+
+/// Refuses two names of one file or device: it would count as two.
+///
+/// # Errors
+/// There are two, each with its path.
+pub fn refuse_given_twice<'n>(
+    named: impl IntoIterator<Item = (&'n str, &'n Path)>,
+) -> Result<(), TargetError> {
+    // A file that is still to be made has no identity.
+    let same = |path: &Path| match std::fs::metadata(path) {
+        Ok(of) if of.file_type().is_block_device() => ((0, of.rdev()), None),
+        Ok(of) => ((of.dev(), of.ino()), None),
+        Err(_) => ((0, 0), std::path::absolute(path).ok()),
+    };
+    let mut known = BTreeMap::new();
+    for (name, path) in named {
+        if let Some(first) = known.insert(same(path), name) {
+            let path = path.canonicalize().unwrap_or_else(|_| path.into());
+            let node = path.file_name().filter(|_| path.parent() == Some(Path::new("/dev")));
+            let common = node.map_or(path.as_path(), Path::new).display().to_string();
+            let (first, second) = (first.to_owned(), name.to_owned());
+            return Err(TargetError::GivenTwice { first, second, name: common });
         }
     }
-    Ok(found.into_iter().map(|(_, target)| target).collect())
+    Ok(())
 }
 
 /// Refuses a name without `/` that is a device, and a file or link in the working directory, too:

@@ -28,12 +28,10 @@ impl FullPool {
             Some((volume, stands_on.into_iter().find(|of| segment(of, "thin-pool").is_some())?))
         };
         let volumes: Vec<_> = devices.iter().filter_map(pool_of).collect();
-        let pool_names = volumes.iter().map(|(_, pool)| pool.name.as_str());
-        pool_names.clone().find_map(|name| {
-            let pool = host.block(name)?;
+        volumes.iter().find_map(|(_, pool)| {
             let state = segment(pool, "thin-pool")?;
             let free_bytes = state.length_bytes.saturating_sub(state.allocated_bytes?);
-            let in_it = volumes.iter().filter(|(_, of)| of.name == name);
+            let in_it = volumes.iter().filter(|(_, of)| of.name == pool.name);
             let each = in_it.map(|(volume, _)| unallocated_bytes(host, volume, pool).min(bytes));
             let needed_bytes = each.fold(0, u64::saturating_add);
             let BlockKind::DeviceMapper(mapped) = &pool.kind else { return None };

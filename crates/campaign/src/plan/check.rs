@@ -4,11 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_job::{Amount, Job, Kind, apply, find, is_fio_only};
 use iodyno_judge::LoadSurface;
+use iodyno_model::Direction;
 
 use super::error::Mistake;
 use super::order::{Axis, cells};
 use super::points::{POINTS_MAX, Point, axes};
 use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, Until, apply_value, written};
+
+/// Options of which a point that lasts until it is known keeps none.
+const UNTIL_DONE: [&str; 9] = [
+    "runtime",
+    "startdelay",
+    "io_size",
+    "number_ios",
+    "loops",
+    "steadystate",
+    "steadystate_duration",
+    "steadystate_ramp_time",
+    "steadystate_check_interval",
+];
 
 impl Study {
     /// Returns the first mistake.
@@ -75,7 +89,7 @@ impl Study {
                     .and_then(|()| self.check_option(step, option, &job))
                     .map_err(|what| wrong(option, what))?;
             }
-            self.check_sizes(step, |option, what| wrong(option, what))?;
+            self.check_cells(step, |option, what| wrong(option, what))?;
             if let Some((option, _)) = step.grid.iter().find(|(_, values)| values.is_empty()) {
                 return Err(wrong(option, format!("grid: `{option}` has no values")));
             }
@@ -93,15 +107,29 @@ impl Study {
             "stonewall" | "wait_for" => {
                 return Err(format!("`{option}`: points are measured one after the other"));
             }
+            "exec_prerun" | "exec_postrun" | "program" => {
+                return Err(format!("`{option}`: plans run no commands"));
+            }
+            "numjobs" if self.is_of_steps() && job.threads.numjobs > 1 => {
+                return Err(
+                    "`numjobs`: a step with `on` or `outstanding` is one job on each target: use iodepth"
+                        .into(),
+                );
+            }
             _ => {}
         }
-        let is_known = |step: &StudyStep| step.until == Until::Known && self.rounds.is_none();
         // What other steps use is not refused.
         let is_shared = !step.job.contains_key(option) && !step.grid.contains_key(option);
-        if !is_known(step) || (is_shared && !self.parts().iter().all(is_known)) {
+        let holds = |of: &dyn Fn(&StudyStep) -> bool| {
+            of(step) && (!is_shared || self.parts().iter().all(of))
+        };
+        if option == "iodepth" && holds(&|step| step.outstanding.is_some()) {
+            return Err("`iodepth`: `outstanding` searches for it".into());
+        }
+        if !holds(&|step| step.until == Until::Known && self.rounds.is_none()) {
             return Ok(());
         }
-        if matches!(option, "runtime" | "startdelay") {
+        if UNTIL_DONE.contains(&option) || (option == "time_based" && !job.time.time_based) {
             return Err(format!(
                 "`{option}`: points last until they are known: use max_time of [stop], or until = \"done\""
             ));
@@ -114,8 +142,8 @@ impl Study {
         Ok(())
     }
 
-    /// Checks that each point of `step` has a whole block to work on.
-    fn check_sizes(
+    /// Checks that each point of `step` has a whole block to work on, and a mix if the mix varies.
+    fn check_cells(
         &self,
         step: &StudyStep,
         wrong: impl Fn(&str, String) -> Mistake,
@@ -126,6 +154,15 @@ impl Study {
             for (option, value) in self.point(step, &axes, &cell, &[], 0).options {
                 apply(&mut job, &option, &value)
                     .map_err(|error| wrong(&option, error.to_string()))?;
+            }
+            let (rw, mix) = (job.pattern.rw, "rwmixread");
+            if step.grid.contains_key(mix) && !(rw.has(Direction::Read) && rw.has(Direction::Write))
+            {
+                let what = format!(
+                    "`{mix}`: `rw={}` has no mix to vary: a step of its own can have it",
+                    rw.name()
+                );
+                return Err(wrong(mix, what));
             }
             let smallest = job.pattern.bs.iter().map(|(_, bs)| bs.smallest()).min();
             if let Some(Amount::Bytes(size @ 1..)) = job.space.size

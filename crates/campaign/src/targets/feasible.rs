@@ -3,14 +3,68 @@
 
 use std::collections::HashSet;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 use iodyno_job::Job;
 use iodyno_job::script::{Script, ScriptJob};
 use iodyno_model::Host;
-use iodyno_target::is_sink;
+use iodyno_target::{Permission, TargetError, is_laid_out, is_sink, resolve_even_in_memory};
 
-use super::requirements::device_of;
+use super::requirements::{Device, Requirements, device_of, devices, wanted};
+use super::{Targets, jobs};
 use crate::error::CampaignError;
+use crate::work::Work;
+
+/// Checks what is known of `work` without opening a target: a dry run refuses it as the run would.
+///
+/// # Errors
+/// See [`crate::carry_out`].
+pub fn foresee(host: &Host, work: &Work, permission: &Permission) -> Result<(), CampaignError> {
+    work.scripts().try_for_each(|script| {
+        foresee_script(host, script, permission).map_err(|error| error.placed(script))
+    })
+}
+
+fn foresee_script(
+    host: &Host,
+    script: &Script,
+    permission: &Permission,
+) -> Result<(), CampaignError> {
+    check(host, script)?;
+    let mut wanted = wanted(script);
+    // Without a word all that writes is shown.
+    let is_checked = !permission.allow_write.is_empty();
+    for Device { target, writes, .. } in devices(host, &wanted)? {
+        if writes && is_checked {
+            target.verify_named(host, permission)?;
+        }
+    }
+    wanted.retain(|name, _| device_of(name).is_none());
+    let mut none = Targets::default();
+    let is_file = |path: &String| device_of(path).is_none();
+    for ScriptJob { job, .. } in jobs(script).filter(|one| one.job.files.paths.iter().all(is_file))
+    {
+        let grown = none.grow_files(&mut wanted, job);
+        grown.map_err(|what| CampaignError::of_job(&job.name, what))?;
+    }
+    for (name, Requirements { writes, size_bytes: wanted_bytes, .. }) in wanted {
+        let there = std::fs::metadata(&name).ok().filter(std::fs::Metadata::is_file);
+        let Some(holds_bytes) = there.map(|file| file.len()) else { continue };
+        let needs_word = if writes { is_checked } else { holds_bytes < wanted_bytes };
+        // With a `/` it is a path and never a device's kernel name.
+        let path = std::path::absolute(&name).ok().filter(|path| needs_word && !is_laid_out(path));
+        let Some(path) = path.as_deref().and_then(Path::to_str) else { continue };
+        for target in resolve_even_in_memory(host, path)? {
+            target.verify_named(host, permission).map_err(|error| match error {
+                TargetError::NotAllowed { name, .. } if !writes => {
+                    TargetError::TooShort { name, holds_bytes, wanted_bytes }
+                }
+                error => error,
+            })?;
+        }
+    }
+    Ok(())
+}
 
 /// Checks that `host` has the CPUs and files that the jobs of `script` ask for.
 ///

@@ -30,6 +30,7 @@ use crate::tools::Tools;
 pub(crate) use block_history::{BlockHistory, touched_ranges};
 pub(crate) use cleared::ClearedTarget;
 use cleared::{clear, lay_out};
+pub use feasible::foresee;
 pub(crate) use named::NamedTargets;
 pub(crate) use no_metadata::check_no_metadata;
 pub(crate) use prepared::{PreparedTarget, key_of, room};

@@ -5,7 +5,8 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iodyno_campaign::{FIT_FILES, Work, profile, profile_names, profile_script};
+use iodyno_campaign::{FIT_FILES, Work, foresee, profile, profile_names, profile_script};
+use iodyno_host::Depth;
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
 use iodyno_judge::ClaimBook;
@@ -86,6 +87,9 @@ fn dry_run(
     script: &Script,
     target: &str,
 ) -> Result<u8> {
+    let host = iodyno_host::snapshot(context.source()?.as_ref(), Depth::Quick);
+    let work = Work::of_profile(profile.clone(), target, String::new())?;
+    foresee(&host, &work, &arguments.load_options.permissions.permission())?;
     let mut lines = Vec::new();
     if profile.on == ProfileTarget::Device {
         let setup = Setup::of(context, &arguments.load_options)?;

@@ -1,25 +1,25 @@
 //! `iodyno sweep` and `iodyno resume`: run and continue studies.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{
-    Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, WriteCacheState,
-    cost, differences, refuse_resized, writes_since_stop,
+    Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, Work,
+    WriteCacheState, cost, differences, foresee, refuse_resized, writes_since_stop,
 };
 use iodyno_files::folder_of;
+use iodyno_host::Depth;
 use iodyno_model::{PtsStatement, Run, RunRecord, RunState, SkipReason, own_command};
 use iodyno_store::Store;
-use iodyno_target::TargetError;
+use iodyno_target::{TargetError, refuse_given_twice};
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
 use crate::commands::study::{
     StudyRun, generator, indispensable, measure, not_permitted, outline, permitted_points, print,
-    refuse_partial, refuse_unnamed, resumption, skipped_note, study_targets,
+    refuse_partial, resumption, skipped_note, study_targets,
 };
 use crate::context::{Context, Usage, bail_usage, read};
 use crate::{bench_fio, terminal};
@@ -64,22 +64,24 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         bail_usage!("a captured machine cannot be measured");
     }
     let outline = outline(&study, &points, left_out.len())?;
-    if arguments.dry_run && !run_options.load_options.permissions.allow_write.is_empty() {
-        refuse_unnamed(&points, run_options)?;
-    }
     if arguments.dry_run
         && let Some(folder) = missing_folder(&points)
     {
         bail_usage!("no directory {}", folder.display());
     }
+    if arguments.dry_run && !context.is_captured() {
+        let host = iodyno_host::snapshot(context.source()?.as_ref(), Depth::Quick);
+        study_targets(&study, &host)?;
+        let work = Work::of_study(&study, &points, &points)?;
+        foresee(&host, &work, &run_options.permission())?;
+    }
     context.claims(&run_options.load_options.sheets)?;
-    // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
         terminal::print(&(outline + &point_list(&points)))?;
         return Ok(0);
     }
     let mut setup = Setup::of(context, &run_options.load_options)?;
-    let targets = study_targets(&study, &setup)?;
+    let targets = study_targets(&study, &setup.host)?;
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
     if study.preparation.is_some() {
@@ -191,7 +193,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let refused = |Refusal(what)| Usage(format!("{what}: this would be a different study"));
     refuse_resized(&record, &all).map_err(refused)?;
     let mut told = differences(&record, &setup.host).map_err(refused)?;
-    let targets = study_targets(&study, &setup)?;
+    let targets = study_targets(&study, &setup.host)?;
     let preparing = match &study.preparation {
         Some(how) => how.left(&record, &targets)?,
         None => None,
@@ -215,7 +217,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         };
         let left = left.len() + left_out.len();
         terminal::note(&format!(
-            "{name}: {left} of {count} points are left{preparation}{predicted}"
+            "{name}: {left} of {count} points of the stored plan are left{preparation}{predicted}"
         ));
         if !left_out.is_empty() {
             terminal::note(&format!("{name}: {}", skipped_note(left_out.len())));
@@ -370,7 +372,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     if study.targets.is_empty() || study.targets.iter().any(String::is_empty) {
         bail_usage!("no target: name a device or file (--target)");
     }
-    refuse_given_twice(&study.targets)?;
+    refuse_given_twice(study.targets.iter().map(|name| (name.as_str(), Path::new(name))))?;
     if let Some(duration_ns) = arguments.duration {
         study.check()?;
         study.repeat_for(duration_ns).map_err(|Refusal(what)| Usage(what))?;
@@ -378,26 +380,6 @@ fn study(arguments: &Sweep) -> Result<Study> {
     // The combination of options and plan is checked, too.
     study.check()?;
     Ok(study)
-}
-
-/// Refuses two names of one file or device: it would count as two.
-fn refuse_given_twice(targets: &[String]) -> Result<(), TargetError> {
-    // A file that is still to be made has no identity.
-    let same = |target: &String| match std::fs::metadata(target) {
-        Ok(of) if of.file_type().is_block_device() => ((0, of.rdev()), None),
-        Ok(of) => ((of.dev(), of.ino()), None),
-        Err(_) => ((0, 0), std::path::absolute(target).ok()),
-    };
-    let mut known = BTreeMap::new();
-    for target in targets {
-        if let Some(first) = known.insert(same(target), target) {
-            let (first, second) = (first.clone(), target.clone());
-            let name = std::fs::canonicalize(target).unwrap_or_else(|_| target.into());
-            let name = name.display().to_string();
-            return Err(TargetError::GivenTwice { first, second, name });
-        }
-    }
-    Ok(())
 }
 
 /// Path of a device named as in `check` (`nvme0n1`), unless a file of that name is here.

@@ -70,7 +70,7 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
     });
     match stored {
         Ok(record) => Ok(Loaded::new(record, Vec::new())),
-        Err(_) if Path::new(word).exists() => read(word, None),
+        Err(_) if is_there(word) => read(word, None),
         Err(error) => match error.downcast_ref::<StoreError>() {
             Some(StoreError::NoSuchRun(_)) => Err(Usage(format!(
                 "{word} is neither a run ({} lists them) nor a file or folder",
@@ -85,6 +85,11 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
     }
 }
 
+/// True for a file or folder, and for standard input.
+fn is_there(word: &str) -> bool {
+    word == STANDARD_INPUT || Path::new(word).exists()
+}
+
 /// Loads the runs that `word` names: a stored one, else all of a file or folder, with the
 /// statements in their files and in `all`.
 pub(crate) fn load_all(
@@ -94,7 +99,7 @@ pub(crate) fn load_all(
     claims: &ClaimBook,
 ) -> Result<Vec<Loaded>> {
     let stored = context.store_to_read().map(|store| store.find(word).is_ok());
-    let found = match Path::new(word).exists() && !stored.unwrap_or(false) {
+    let found = match is_there(word) && !stored.unwrap_or(false) {
         true => read_all(word)?,
         false => vec![find(context, word)?],
     };

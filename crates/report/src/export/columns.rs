@@ -1,9 +1,11 @@
 //! Columns of the table; documented in docs/reference/export.md.
 
+use std::collections::BTreeMap;
+
 use iodyno_judge::drive_under;
 use iodyno_model::{
     Basis, Drive, EndReason, Estimate, Fact, LatencyKind, Reason, SampledRates, Spread, Verdict,
-    rfc3339,
+    rfc3339, shell_word,
 };
 
 use super::rows::Row;
@@ -110,10 +112,13 @@ pub(super) fn joined(targets: &[String]) -> String {
     escaped.join(":")
 }
 
-/// Returns the options without a column of their own, as on fio's command line.
+/// Returns the options without a column of their own, as words of a shell.
 fn options(row: &Row<'_>) -> Option<String> {
-    let options = &row.measurement.workload.options;
-    words(options.iter().map(|(name, value)| format!("{name}={value}")))
+    quoted(&row.measurement.workload.options)
+}
+
+fn quoted(options: &BTreeMap<String, String>) -> Option<String> {
+    words(options.iter().map(|(name, value)| shell_word(&format!("{name}={value}"))))
 }
 
 fn low(of: Option<Estimate>) -> Option<f64> {
@@ -210,7 +215,15 @@ fn verdict<'a>(row: &Row<'a>) -> Option<(Verdict, &'a Basis)> {
 
 #[cfg(test)]
 mod tests {
-    use super::joined;
+    use super::*;
+
+    #[test]
+    fn options_are_words_of_a_shell() {
+        let of = [("bssplit", "4k/60:8k/40"), ("description", "it's odd"), ("time_based", "1")];
+        let options = BTreeMap::from(of.map(|(name, value)| (name.into(), value.into())));
+        let expected = r"bssplit=4k/60:8k/40 'description=it'\''s odd' time_based=1";
+        assert_eq!(quoted(&options).as_deref(), Some(expected));
+    }
 
     #[test]
     fn a_colon_within_a_name_does_not_split_it() {

@@ -13,7 +13,7 @@ use iodyno_model::{
     Host, Measurement, RunRecord, SkipReason, Skipped, distinct, own_command, shell_word,
 };
 use iodyno_native::NativeGenerator;
-use iodyno_target::{Permission, Target, TargetError, resolve_all};
+use iodyno_target::{Permission, Target, resolve_all};
 
 use crate::arguments::{RunOptions, Table};
 use crate::commands::present::{JudgeOptions, judge_and_print};
@@ -40,25 +40,6 @@ pub(crate) fn permitted_points(
             || point.targets.iter().all(is_ours)
     };
     points.into_iter().partition(|point| !point.writes() || may_write(point))
-}
-
-/// Refuses points that write a file which no word of --allow-write names, as the run would. Which
-/// words name a device is known once the machine is read.
-pub(crate) fn refuse_unnamed(points: &[Point], run_options: &RunOptions) -> Result<()> {
-    let words = &run_options.load_options.permissions.allow_write;
-    let written = points.iter().filter(|point| point.writes() && !point.own_file);
-    for target in written.flat_map(|point| &point.targets) {
-        let path = Path::new(target);
-        let is_named = || {
-            let real = path.canonicalize().ok();
-            words.iter().any(|word| Path::new(word).canonicalize().ok() == real)
-        };
-        if path.is_file() && !iodyno_target::is_laid_out(path) && !is_named() {
-            let (name, word) = (target.clone(), Some(target.clone()));
-            return Err(TargetError::NotAllowed { name, word, typed: None, lost: vec![] }.into());
-        }
-    }
-    Ok(())
 }
 
 /// What of a study writes and cannot be left out of `points`, since that would be another test:
@@ -129,9 +110,9 @@ pub(crate) fn resumption(
 }
 
 /// Targets that a study prepares or applies steps to; otherwise jobs name their own.
-pub(crate) fn study_targets(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
+pub(crate) fn study_targets(study: &Study, host: &Host) -> Result<Vec<Target>> {
     Ok(match study.preparation.is_some() || study.is_of_steps() {
-        true => resolve_all(&setup.host, &study.targets)?,
+        true => resolve_all(host, &study.targets)?,
         false => Vec::new(),
     })
 }
