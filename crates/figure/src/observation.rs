@@ -81,8 +81,7 @@ impl Observation<'_> {
 
     /// True if its engine waits for each I/O although its iodepth is more than 1.
     pub(crate) fn ignores_depth(&self) -> bool {
-        let workload = &self.measurement.workload;
-        workload.iodepth > Some(1) && workload.waits_for_each() == Some(true)
+        self.measurement.workload.ignores_depth()
     }
 
     /// Value of a numeric option or a size.

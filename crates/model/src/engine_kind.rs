@@ -51,4 +51,9 @@ impl Workload {
         let buffered = engine == "libaio" && self.direct == Some(false);
         Some(EngineKind::of(engine).is_some_and(EngineKind::is_synchronous) || buffered)
     }
+
+    /// True if its engine waits for each I/O although its iodepth is more than 1.
+    pub fn ignores_depth(&self) -> bool {
+        self.iodepth > Some(1) && self.waits_for_each() == Some(true)
+    }
 }

@@ -28,8 +28,7 @@ impl MeasuredPoint {
         let of_each: Option<Vec<Estimate>> = measurement.total.iter().map(p99).collect();
         let p99 =
             of_each.unwrap_or_default().into_iter().max_by(|a, b| a.value.total_cmp(&b.value));
-        let depth_ignored = measurement.workload.iodepth > Some(1)
-            && measurement.workload.waits_for_each() == Some(true);
+        let depth_ignored = measurement.workload.ignores_depth();
         Some(Self { index, iops, p99, depth_ignored })
     }
 }
