@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{figure, in_rounds, measurement, over_time, result, run};
+use common::{figure, in_rounds, lines, measurement, over_time, result, run};
 use iodyno_figure::{
     Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
     Source, Track, suggested,
@@ -21,12 +21,6 @@ fn request(kind: Kind) -> Request {
 fn filtered(kind: Kind, filters: &[&str]) -> Request {
     let filters = filters.iter().map(|text| text.parse().unwrap()).collect();
     Request { filters, ..Request::new(kind) }
-}
-
-/// Name and points (x, y) of a panel's series of a form.
-fn lines(panel: &Panel, of: impl Fn(Form) -> bool) -> Vec<(&str, Vec<(f64, f64)>)> {
-    let drawn = panel.series().iter().filter(|one| of(one.form));
-    drawn.map(|one| (one.name.as_str(), one.points.iter().map(|p| (p.x, p.y)).collect())).collect()
 }
 
 fn is_marked(form: Form) -> bool {
@@ -317,60 +311,6 @@ fn rounding_of_a_printed_value_is_not_an_error_bar() {
     let drawn = figure(&asked, &run(vec![one])).unwrap();
     assert_eq!(drawn.panels[0].series()[0].points[0].interval, None);
     assert_eq!(drawn.notes, Vec::<String>::new());
-}
-
-#[test]
-fn runs_are_compared_workload_by_workload() {
-    let of = |scale: f64| {
-        run(vec![
-            measurement("read", 131_072, 8, 1, 10.0 * scale),
-            measurement("randread", 4096, 8, 1, 100.0 * scale),
-        ])
-    };
-    let (before, after) = (of(1.0), of(2.0));
-    let sources = [Source::new("before", &before), Source::new("after", &after)];
-    let drawn = iodyno_figure::figure(&request(Kind::Compare), &sources).unwrap();
-    let bars = lines(&drawn.panels[0], |form| form == Form::Bars);
-    assert_eq!(
-        bars,
-        [("before", vec![(10.0, 0.0), (100.0, 1.0)]), ("after", vec![(20.0, 0.0), (200.0, 1.0)])]
-    );
-    assert_eq!(drawn.panels[0].y.categories().len(), 2);
-}
-
-#[test]
-fn ratios_are_relative_to_the_first_run() {
-    let of = |target: &str, scale: f64| {
-        let on = |name: &str, bs: u64, iops: f64| Measurement {
-            name: name.into(),
-            targets: vec![target.into()],
-            ..measurement(name, bs, 8, 1, iops * scale)
-        };
-        run(vec![on("fill", 1 << 20, 10.0), on("randread", 4096, 100.0)])
-    };
-    let (one, stripe) = (of("nvme0n1", 1.0), of("/dev/md127", 1.9));
-    // Only the name decides which measurements are compared.
-    let mut new = of("/mnt", 0.5);
-    new.measurements.remove(0);
-    new.measurements[0].workload.options.insert("unlink".into(), "1".into());
-    let labelled = [("raw", &one), ("md0", &stripe), ("ext4:new", &new)];
-    let sources = labelled.map(|(label, record)| Source::new(label, record));
-    let asked = filtered(Kind::Ratio, &["name!=fill"]);
-    let drawn = iodyno_figure::figure(&asked, &sources).unwrap();
-    let panel = &drawn.panels[0];
-    let bars = lines(panel, |form| form == Form::Bars);
-    assert_eq!(bars.len(), 3, "{bars:?}");
-    for ((_, points), ratio) in bars.iter().zip([1.0, 1.9, 0.5]) {
-        assert!((points[0].0 - ratio).abs() < 1e-9, "{bars:?}");
-    }
-    assert_eq!(panel.y.categories(), ["randread"]);
-    assert_eq!(panel.x.quantity, Quantity::Ratio);
-    assert_eq!(lines(panel, |form| form == Form::Guide), [("as raw", vec![(1.0, 0.0)])]);
-    let (value, (low, high)) =
-        panel.series()[1].points.first().map(|one| (one.x, one.interval.unwrap())).unwrap();
-    assert!(low < value && value < high, "{low} {value} {high}");
-    let alone = iodyno_figure::figure(&asked, &sources[..1]);
-    assert!(matches!(alone, Err(FigureError::Nothing(_))));
 }
 
 #[test]

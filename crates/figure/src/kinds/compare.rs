@@ -1,11 +1,14 @@
 //! Compares runs workload by workload, as values or as ratios to the first run.
 
+use std::cmp::Ordering;
+
 use iodyno_model::distinct;
 
 use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::naming::{common, names, shared_names, workloads};
 use crate::observation::{Observation, observations, point_of, table_notes, whisker_notes};
 use crate::predicted::{predicted_points, predictions};
+use crate::request::number;
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
 /// Maximum number of bars in one panel.
@@ -60,7 +63,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
 struct Table<'a> {
     /// Observations with their row and column.
     cells: Vec<(Observation<'a>, String, String)>,
-    /// Workloads, in the order of the runs.
+    /// Workloads, in the order of the runs or of their grid.
     rows: Vec<String>,
     /// Series: runs, or values of the requested option.
     columns: Vec<String>,
@@ -75,7 +78,8 @@ impl<'a> Table<'a> {
                 shown.iter().map(|one| one.label.to_owned()).collect(),
             ),
         };
-        let (rows, columns) = (distinct(categories.clone()), distinct(series.clone()));
+        let rows = sort_grid(distinct(categories.clone()));
+        let columns = distinct(series.clone());
         let named = shown.iter().zip(categories.into_iter().zip(series));
         let cells = named.map(|(one, (row, column))| (*one, row, column)).collect();
         Self { cells, rows, columns }
@@ -110,6 +114,30 @@ impl<'a> Table<'a> {
         let upright = point_of(metric, &here, y).or_else(predicted)?;
         Some(Point { x: upright.y, y, ..upright })
     }
+}
+
+/// Sorts points of a grid, such as `bs=4k iodepth=1`, by value: a sweep measures its corners first.
+/// Values that are no numbers stay in order; workloads with other names do, too.
+fn sort_grid(rows: Vec<String>) -> Vec<String> {
+    let split = |row: &String| -> Option<(Vec<String>, Vec<String>)> {
+        let pairs = row.split(' ').map(|word| word.split_once('='));
+        pairs.map(|pair| pair.map(|(option, value)| (option.into(), value.into()))).collect()
+    };
+    let points: Option<Vec<_>> = rows.iter().map(split).collect();
+    let Some(points) = points.filter(|all| all.iter().all(|(options, _)| *options == all[0].0))
+    else {
+        return rows;
+    };
+    let place = |at: usize, value: &String| {
+        let first = || points.iter().position(|(_, values)| values[at] == *value);
+        number(value).or_else(|| Some(first()? as f64))
+    };
+    let places = |(_, values): &(_, Vec<String>)| -> Vec<Option<f64>> {
+        values.iter().enumerate().map(|(at, value)| place(at, value)).collect()
+    };
+    let mut placed: Vec<_> = points.iter().map(places).zip(rows).collect();
+    placed.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
+    placed.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Divides each bar by that of the `first` series; drops bars without a counterpart there.

@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use iodyno_figure::{Figure, FigureError, Metric, Request, Source, Track, TrackWindow};
+use iodyno_figure::{
+    Figure, FigureError, Form, Metric, Panel, Request, Source, Track, TrackWindow,
+};
 use iodyno_model::{
     Direction, DirectionResult, Estimate, Headroom, Histogram, LoadCell, Measurement, NoP99, Run,
     RunRecord, RunState, Window, Workload,
@@ -135,4 +137,10 @@ pub(crate) fn under_load() -> Headroom {
         both: None,
         cells: (0..=20).flat_map(|column| (0..=20).map(move |row| cell(column, row))).collect(),
     }
+}
+
+/// Name and points (x, y) of a panel's series of a form.
+pub(crate) fn lines(panel: &Panel, of: impl Fn(Form) -> bool) -> Vec<(&str, Vec<(f64, f64)>)> {
+    let drawn = panel.series().iter().filter(|one| of(one.form));
+    drawn.map(|one| (one.name.as_str(), one.points.iter().map(|p| (p.x, p.y)).collect())).collect()
 }

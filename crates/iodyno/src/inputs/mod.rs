@@ -30,6 +30,9 @@ pub(crate) use layout_runs::load_each;
 /// Name of standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
 
+/// Its name in messages.
+const STREAM: &str = "standard input";
+
 /// Maximum length of results read from a pipe, bytes.
 const MAX_STREAM_BYTES: u64 = 1 << 30;
 
@@ -58,7 +61,7 @@ pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
     terminal::print_problems(context, &loaded.problems);
     if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
-        bail_usage!("{word}: nothing readable");
+        bail_usage!("{}: nothing readable", if word == STANDARD_INPUT { STREAM } else { word });
     }
     Ok(loaded)
 }
@@ -130,7 +133,7 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
 pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     let unreadable = |error| Usage(format!("{path}: {error}"));
     if path == STANDARD_INPUT {
-        return read_stream(std::io::stdin().lock(), "standard input");
+        return read_stream(std::io::stdin().lock(), STREAM);
     }
     let file = Path::new(path);
     let metadata = std::fs::metadata(file).map_err(unreadable)?;
