@@ -45,6 +45,14 @@ def files(root: Path) -> set[str]:
     return {str(path) for path in paths if not re.match(r"var/|tmp/|dev/", str(path))}
 
 
+def digests(archive: Path) -> dict[str, str]:
+    """Of the archive, and of each file in it, which tells what differs."""
+    with tarfile.open(archive) as tar:
+        found = {file.name: tar.extractfile(file).read() for file in tar if file.isfile()}
+    found[archive.name] = archive.read_bytes()
+    return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}
+
+
 class Packages(unittest.TestCase):
     def setUp(self) -> None:
         temporary = tempfile.TemporaryDirectory()
@@ -117,7 +125,8 @@ class Packages(unittest.TestCase):
         crates = {(component["name"], component["version"]) for component in bill["components"]}
         # Panics name the files of their crates: those are linked, whoever else says so.
         source = rb"/cargo/registry/src/[^/\0]+/([A-Za-z0-9_-]+?)-(\d+\.\d+\.\d+[^/\0]*)/"
-        named = {(name.decode(), version.decode()) for name, version in re.findall(source, (folder / "iodyno").read_bytes())}
+        binary = (folder / "iodyno").read_bytes()
+        named = {(name.decode(), version.decode()) for name, version in re.findall(source, binary)}
         self.assertGreater(len(named), 30)
         self.assertEqual(named - crates, set())
         lock = tomllib.loads((HERE.parent / "Cargo.lock").read_text())["package"]
@@ -126,6 +135,10 @@ class Packages(unittest.TestCase):
             digest = digests[component["name"], component["version"]]
             hashes = [{"alg": "SHA-256", "content": digest}] if digest else []
             self.assertEqual(component.get("hashes", []), hashes, component["name"])
+        # And assertions of C name theirs. Where they lay when they were compiled is nobody's business.
+        self.assertIn(b"/target/", binary)
+        for place in (HERE.parent, Path.home()):
+            self.assertNotIn(f"{place}/".encode(), binary)
         texts = (folder / "THIRD-PARTY-LICENSES").read_text()
         for component in bill["components"]:
             if not component["name"].startswith("iodyno"):
@@ -150,8 +163,7 @@ print(JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).rea
         environment = {**os.environ, "CARGO_TARGET_DIR": str(self.root / "other-target")}
         run(clone / "dist/build", self.root / "again", env=environment)
         for arch in DEBIAN:
-            first, again = package(0, arch), self.root / "again" / package(0, arch).name
-            self.assertEqual(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, again)), arch)
+            self.assertEqual(*(digests(folder / package(0, arch).name) for folder in (ARCHIVES, self.root / "again")), arch)
 
     def test_container(self) -> None:
         """Built without any registry, the image holds the binary alone."""
