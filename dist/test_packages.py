@@ -45,7 +45,7 @@ def files(root: Path) -> set[str]:
     return {str(path) for path in paths if not re.match(r"var/|tmp/|dev/", str(path))}
 
 
-def digests(archive: Path) -> dict[str, str]:
+def file_digests(archive: Path) -> dict[str, str]:
     """Of the archive, and of each file in it, which tells what differs."""
     with tarfile.open(archive) as tar:
         found = {file.name: tar.extractfile(file).read() for file in tar if file.isfile()}
@@ -163,7 +163,7 @@ print(JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).rea
         environment = {**os.environ, "CARGO_TARGET_DIR": str(self.root / "other-target")}
         run(clone / "dist/build", self.root / "again", env=environment)
         for arch in DEBIAN:
-            self.assertEqual(*(digests(folder / package(0, arch).name) for folder in (ARCHIVES, self.root / "again")), arch)
+            self.assertEqual(*(file_digests(folder / package(0, arch).name) for folder in (ARCHIVES, self.root / "again")), arch)
 
     def test_container(self) -> None:
         """Built without any registry, the image holds the binary alone."""
